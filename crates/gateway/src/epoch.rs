@@ -241,7 +241,7 @@ impl Gateway {
         match chain.first() {
             Some(first) if first.node == self.own.node => Some(*first),
             _ => {
-                let near = self.catalog.distribution.member_on(partition, self.data_node());
+                let near = self.late.replica_on(chain, self.data_node());
                 near.filter(|at| !self.is_gone(at.node)).or_else(|| self.primary(partition))
             }
         }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 pub use junctor_cluster::member::{MemberNode, Roles};
-use junctor_cluster::membership::MEMBERS_MAX;
+use junctor_cluster::membership::{MEMBERS_MAX, REPLICAS_MAX};
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::ClusterKey;
 
@@ -29,7 +29,7 @@ pub struct ClusterConfig {
     pub link_address: Option<String>,
     /// The location domain of this node, if `nodes` does not say it.
     pub location_domain: String,
-    /// Replicas of each partition.
+    /// Number of data nodes that form a group. More may be added to each group.
     pub replicas: u8,
     /// Channels between two nodes.
     pub channels: u8,
@@ -157,12 +157,13 @@ fn nodes(cluster: &ClusterConfig, own: NodeId) -> Result<Vec<MemberNode>, String
 }
 
 fn check_nodes(nodes: &[MemberNode], replicas: u8) -> Result<(), String> {
-    let (added, first): (Vec<&MemberNode>, Vec<&MemberNode>) =
-        nodes.iter().filter(|it| it.roles.data).partition(|it| it.roles.added);
+    let (joining, forming): (Vec<&MemberNode>, Vec<&MemberNode>) =
+        nodes.iter().filter(|it| it.roles.data).partition(|it| it.roles.joins.is_some());
+    let (added, first): (Vec<&MemberNode>, Vec<&MemberNode>) = forming.into_iter().partition(|it| it.roles.added);
     if first.is_empty() {
         return Err("`nodes` has no node with the role data".into());
     }
-    let count = first.len() + added.len();
+    let count = first.len() + added.len() + joining.len();
     if count > MEMBERS_MAX {
         return Err(format!("`nodes` has {count} data nodes, and {MEMBERS_MAX} are possible"));
     }
@@ -180,6 +181,17 @@ fn check_nodes(nodes: &[MemberNode], replicas: u8) -> Result<(), String> {
             "node {} is added, so its number must be above {}, the last of the other data nodes",
             added.node.0, last.node.0
         ));
+    }
+    let groups = (first.len() + added.len()) / usize::from(replicas);
+    for it in &joining {
+        let group = it.roles.joins.unwrap_or_default();
+        if usize::from(group) >= groups {
+            return Err(format!("node {} is added to node group {group}, and `nodes` has {groups}", it.node.0));
+        }
+        let count = usize::from(replicas) + joining.iter().filter(|other| other.roles.joins == it.roles.joins).count();
+        if count > REPLICAS_MAX {
+            return Err(format!("node group {group} has {count} nodes in `nodes`, and {REPLICAS_MAX} are possible"));
+        }
     }
     let addresses = || nodes.iter().map(|it| &it.address);
     match nodes.iter().find(|it| addresses().filter(|address| **address == it.address).count() > 1) {
@@ -312,6 +324,10 @@ mod tests {
             error(|cluster| cluster.nodes.push(node.clone()))
         };
         assert!(add("4 data,added 127.0.0.1:4104").contains("1 added data nodes do not form groups of 2"));
+        assert!(add("4 data,added:1 127.0.0.1:4104").contains("node 4 is added to node group 1, and `nodes` has 1"));
+        assert!(super::plan(&with_nodes(2, "data,added:0")).is_ok(), "they are no group");
+        let refused = super::plan(&with_nodes(3, "data,added:0")).unwrap_err();
+        assert!(refused.contains("node group 0 has 5 nodes in `nodes`, and 4 are possible"), "{refused}");
         assert!(
             error(|cluster| {
                 cluster.replicas = 1;

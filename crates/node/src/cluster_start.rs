@@ -64,10 +64,11 @@ pub(crate) fn begin(config: &NodeConfig, plan: &ClusterPlan) -> Result<ClusterSt
         standstill_max: Duration::from_millis(u64::from(config.cluster.standstill_max_ms)),
         partial_start_after: Duration::from_millis(u64::from(config.cluster.partial_start_ms)),
     };
-    if settings.groups().len() > 1 && file.started == Epoch(0) && is_of_node_alone(data) {
+    let is_first_of_cluster = settings.groups().len() == 1 && settings.beside().is_none();
+    if !is_first_of_cluster && file.started == Epoch(0) && is_of_node_alone(data) {
         return Err(StartError(format!(
             "the data directory {} was restored from the backup of a node alone, which can become a cluster of one \
-             node group; add groups later",
+             node group; add groups and replicas later",
             data.display()
         )));
     }

@@ -557,7 +557,7 @@ pub static SETTINGS: &[Setting] = &[
         Number(value) => |config| config.send.delay_us_max = value as u32),
     setting!("node_id", SettingKind::Count(1, 255), "none", "The number of this node in its cluster. Without it the node is alone.",
         Number(value) => |config| config.cluster.node_id = Some(value as u8)),
-    setting!("role", SettingKind::Text("data, sql, management, several of them with commas, or all; data,added in an added group"), "as in nodes",
+    setting!("role", SettingKind::Text("data, sql, management, several of them with commas, or all; data,added in an added group, data,added:G for one more replica of node group G"), "as in nodes",
         "What this node does for the cluster: holds data, serves clients, votes.",
         Text(value) => |config| config.cluster.role = Roles::named(&value)),
     setting!("cluster_name", SettingKind::Text("text"), "junctor", "The name of the cluster, the same on all of its nodes.",
@@ -575,7 +575,7 @@ pub static SETTINGS: &[Setting] = &[
         Text(value) => |config| config.cluster.link_address = Some(value)),
     setting!("location_domain", SettingKind::Text("text"), "as in nodes", "The location domain of a node that `nodes` does not name.",
         Text(value) => |config| config.cluster.location_domain = value),
-    setting!("NoOfReplicas", SettingKind::Count(1, 4), "2", "Replicas of each partition. As many data nodes form a group, in the order of their numbers.",
+    setting!("NoOfReplicas", SettingKind::Count(1, 4), "2", "Replicas of each partition: as many data nodes form a group, in the order of their numbers. Data nodes with the role added:G are further replicas of group G.",
         Number(value) => |config| config.cluster.replicas = value as u8),
     setting!("links_per_node", SettingKind::Count(1, 8), "1", "Connections between two nodes, the same on all of them.",
         Number(value) => |config| config.cluster.channels = value as u8),
@@ -636,7 +636,7 @@ impl Setting {
             SettingKind::Users => "a list of \"NAME:PASSWORD\"".to_string(),
             SettingKind::Nodes => {
                 "a list of \"ID ROLES HOST:PORT [DOMAIN]\", with roles such as data, sql, management, data,sql, all, \
-                 or data,added for a node of an added group"
+                 or data,added for a node of an added group, or data,added:G for one more replica of node group G"
                     .to_string()
             }
             SettingKind::Reserved(reason) => format!("nothing: {reason}"),

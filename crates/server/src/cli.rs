@@ -257,7 +257,8 @@ struct ServeOptions {
 }
 
 fn roles(text: &str) -> Result<Roles, String> {
-    let allowed = "data, sql, management, several of them with commas, or all; data,added in an added group";
+    let allowed = "data, sql, management, several of them with commas, or all; data,added in an added group, \
+                   data,added:G for one more replica of node group G";
     Roles::named(text).ok_or_else(|| allowed.into())
 }
 

@@ -141,13 +141,18 @@ fn check_options(config: &NodeConfig, options: &DevOptions) -> Result<()> {
     let nodes = &config.cluster.nodes;
     let data = nodes.iter().filter(|it| it.roles.data).count();
     let sql = nodes.iter().filter(|it| it.roles.sql).count();
-    for (option, wanted, present) in [
-        ("--data-nodes", options.data_nodes, data),
-        ("--replicas", options.replicas, usize::from(config.cluster.replicas)),
-        ("--sql-nodes", options.sql_nodes, sql),
+    let joining = |group: u8| nodes.iter().filter(|it| it.roles.joins == Some(group)).count();
+    let forming = nodes.iter().filter(|it| it.roles.data && it.roles.joins.is_none()).count();
+    let groups = forming / usize::from(config.cluster.replicas).max(1);
+    let added = (0..groups as u8).map(joining).min().unwrap_or_default();
+    let new = "a cluster cannot change it yet; use another --data-dir for a new cluster";
+    let list = "change `nodes` in cluster.toml, with roles such as `data,added:0`, as docs/operations.md says";
+    for (option, wanted, present, advice) in [
+        ("--data-nodes", options.data_nodes, data, new),
+        ("--replicas", options.replicas, usize::from(config.cluster.replicas) + added, list),
+        ("--sql-nodes", options.sql_nodes, sql, new),
     ] {
         if wanted.is_some_and(|wanted| usize::from(wanted) != present) {
-            let advice = "a cluster cannot change it yet; use another --data-dir for a new cluster";
             return Err(format!("{option}: the cluster in this directory has {present}; {advice}").into());
         }
     }

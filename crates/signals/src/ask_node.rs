@@ -1,5 +1,6 @@
 //! Questions from main to main of another node: rows of status tables about the whole cluster, and requests
-//! of sessions to one node: to stop, to stop a session, to take part in a backup, to let a node group leave.
+//! of sessions to one node: to stop, to stop a session, to take part in a backup, to let a node group or a node
+//! leave.
 
 use junctor_kernel::{Address, NodeId};
 use junctor_model::error::Error;
@@ -46,6 +47,13 @@ pub enum NodeQuestion {
         /// Whether it is to be removed.
         leaves: bool,
     },
+    /// The leader is to mark a replica that was added to its group as leaving, or to take the mark back.
+    LeaveReplica {
+        /// The number of the node.
+        node: u8,
+        /// Whether it is to be removed.
+        leaves: bool,
+    },
 }
 
 choices! {
@@ -55,6 +63,7 @@ choices! {
         2 Kill { connection, closes_connection, reach };
         3 Backup { step };
         4 LeaveGroup { group, leaves };
+        5 LeaveReplica { node, leaves };
     }
 }
 

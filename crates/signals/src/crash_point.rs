@@ -96,6 +96,9 @@ crash_points! {
     NUMBER_DECIDE = "number.decide": "The sequencer sends numbers and decisions.";
     NUMBER_PASS = "number.pass": "A node passes decisions to its blocks.";
     VOTER_WRITE = "voter.write": "A voter writes entries of its log, the changes of the membership, and syncs them.";
+    MEMBER_ADMIT = "member.admit": "A node that was admitted writes the epoch of its admission, and syncs it.";
+    COPY_SCHEMA = "copy.schema": "A node that joins takes over the schema, and makes its partitions.";
+    COPY_ROWS = "copy.rows": "A node that joins puts rows that it has copied.";
     BACKUP_PIN = "backup.pin": "A backup pins a checkpoint and its position in the log.";
     BACKUP_UNPIN = "backup.unpin": "The checkpoint and the log may be trimmed again after a backup.";
     BACKUP_FRAME = "backup.frame": "A backup copies a frame of a checkpoint.";
@@ -110,9 +113,10 @@ pub fn is_of_backups(point: CrashPoint) -> bool {
     of_backups.iter().any(|step| [step.before(), step.after()].contains(&point))
 }
 
-/// Whether only voters reach the point.
-pub fn is_of_voters(point: CrashPoint) -> bool {
-    [VOTER_WRITE.before(), VOTER_WRITE.after()].contains(&point)
+/// Whether only nodes of a cluster with voters reach the point.
+pub fn is_of_members(point: CrashPoint) -> bool {
+    let of_members = [VOTER_WRITE, MEMBER_ADMIT, COPY_SCHEMA, COPY_ROWS];
+    of_members.iter().any(|step| [step.before(), step.after()].contains(&point))
 }
 
 /// The name of a point: that of its step with `.before` or `.after`. `None` if no step has it.

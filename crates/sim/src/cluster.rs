@@ -272,12 +272,12 @@ impl Cluster {
 
     /// The nodes that run, by group.
     pub fn running_groups(&self) -> Vec<Vec<NodeId>> {
-        let nodes: Vec<NodeId> = match &self.members {
-            Some(members) => members.data(),
-            None => self.nodes().collect(),
+        let groups: Vec<Vec<NodeId>> = match &self.members {
+            Some(members) => members.groups(),
+            None => self.nodes().collect::<Vec<_>>().chunks(self.replicas).map(<[NodeId]>::to_vec).collect(),
         };
         let is_up = |node: &NodeId| self.simulation.is_up(*node);
-        nodes.chunks(self.replicas).map(|group| group.iter().copied().filter(is_up).collect()).collect()
+        groups.into_iter().map(|group| group.into_iter().filter(is_up).collect()).collect()
     }
 
     /// Ends the nodes that still run as `end` says, and drops the memory of all nodes. Then restarts every

@@ -45,7 +45,7 @@ impl Coverage {
         let mut points = named.collect::<Result<Vec<CrashPoint>, String>>()?;
         if points.is_empty() {
             let is_reached = |point: &CrashPoint| {
-                let is_of_others = crash_point::is_of_backups(*point) || crash_point::is_of_voters(*point);
+                let is_of_others = crash_point::is_of_backups(*point) || crash_point::is_of_members(*point);
                 ![OTHER.before(), OTHER.after()].contains(point) && !is_of_others
             };
             points = crash_point::all().filter(is_reached).collect();

@@ -92,6 +92,7 @@ impl RunParameters {
         let management =
             (random.below(u64::from(plan.management_max) + 1) as usize).max(3_usize.saturating_sub(voting));
         let serves = sql == 0 || random.one_in(2);
+        let added_to = self.draw_replicas(plan, all_data / self.replicas, random);
         let kinds = [
             (data, Roles { data: true, sql: serves, ..Roles::default() }),
             (added, Roles { data: true, sql: serves, added: true, ..Roles::default() }),
@@ -107,6 +108,11 @@ impl RunParameters {
                 self.roles.push(roles);
             }
         }
+        for group in added_to {
+            self.nodes.push(first.clone());
+            let joins = Some(group);
+            self.roles.push(Roles { data: true, sql: serves, added: true, joins, ..Roles::default() });
+        }
         // Slower disks and networks only make elections slow.
         let simulation = &mut self.simulation;
         simulation.file_ns_max = simulation.file_ns_max.min(3_000_000);
@@ -114,6 +120,23 @@ impl RunParameters {
         // Sessions last as long as some faults.
         self.poll_us_max = pick(&[2_000, 10_000], random);
         Ok(())
+    }
+}
+
+impl RunParameters {
+    /// The groups to which nodes are added as further replicas, one of each node. No group gets more than
+    /// three nodes.
+    fn draw_replicas(&self, plan: &MembersPlan, groups: usize, random: &mut Random) -> Vec<u8> {
+        let mut added_to = Vec::new();
+        let most = usize::from(plan.added_replicas_max).min(3_usize.saturating_sub(self.replicas));
+        if most == 0 {
+            return added_to;
+        }
+        for group in 0..groups {
+            let count = 1 + random.below(most as u64) as usize;
+            added_to.extend(std::iter::repeat_n(group as u8, count));
+        }
+        added_to
     }
 }
 
@@ -160,7 +183,8 @@ fn draw_limits(world: &WorldPlan, random: &mut Random) -> KernelLimits {
 /// The placements of all nodes, and how many form a group. Each other node has as many ldm instances as the
 /// first one, as its partitions require.
 fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<(Vec<(String, PlacementPlan)>, usize), String> {
-    let chain_min = if world.fails_over { 2 } else { 1 };
+    let begins_small = world.members.as_ref().is_some_and(|members| members.added_replicas_max > 0);
+    let chain_min = if world.fails_over && !begins_small { 2 } else { 1 };
     let chain = chain_min + random.below(u64::from(world.chain_max) + 1 - chain_min as u64) as usize;
     let first = draw_placement(world, random)?;
     let wanted = first.1.instance_count(Module::Ldm);
@@ -254,8 +278,14 @@ mod tests {
 
     #[test]
     fn a_cluster_with_voters_has_at_least_three_and_equal_data_nodes() {
-        let members =
-            MembersPlan { management_max: 2, sql_max: 2, added_groups_max: 0, faults_max: 1, loses_groups: false };
+        let members = MembersPlan {
+            management_max: 2,
+            sql_max: 2,
+            added_groups_max: 0,
+            added_replicas_max: 0,
+            faults_max: 1,
+            loses_groups: false,
+        };
         let plan = WorldPlan { fails_over: true, groups_max: 2, members: Some(members), ..world("random") };
         for seed in 0..50 {
             let draw = RunParameters::new(seed, &plan).unwrap();

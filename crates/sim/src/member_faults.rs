@@ -43,7 +43,10 @@ const TAKE_OVER_STEPS: [CrashStep; 6] = [
 ];
 
 /// The steps of its return around which a node crashes again.
-const RETURN_STEPS: [CrashStep; 5] = [
+const RETURN_STEPS: [CrashStep; 8] = [
+    crash_point::MEMBER_ADMIT,
+    crash_point::COPY_SCHEMA,
+    crash_point::COPY_ROWS,
     crash_point::LOG_START,
     crash_point::LOG_SYNC,
     crash_point::EPOCH_INSTALL,
@@ -55,13 +58,13 @@ const RETURN_STEPS: [CrashStep; 5] = [
 const STEP: Duration = Duration::from_micros(500);
 /// Maximum time between two faults, in microseconds.
 const PAUSE_US_MAX: u64 = 400_000;
-/// Time between two looks whether node groups were removed.
+/// Time between two looks whether nodes were removed.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Time until a fault is tried again that no node could take.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 /// Maximum time until a node that is down starts again, in microseconds.
 const DOWN_US_MAX: [u64; 4] = [3_000, 100_000, 700_000, 2_000_000];
-/// Maximum time until a node of an added group starts first, in microseconds.
+/// Maximum time until an added node starts first, in microseconds.
 const GROWTH_US_MAX: u64 = 400_000;
 /// Maximum duration of a cut or a pause, in microseconds. Less than the silence after which a group counts as
 /// lost.
@@ -100,7 +103,7 @@ pub struct FaultCounts {
     pub groups: u64,
     /// Nodes that stopped because they were evicted, or because a group was lost.
     pub evictions: u64,
-    /// Nodes whose groups were removed.
+    /// Nodes that were removed, alone or with their groups.
     pub removals: u64,
 }
 
@@ -119,7 +122,7 @@ struct State {
     armed: Option<NodeId>,
     /// When a fault last touched each node, or will have ended.
     touched: BTreeMap<NodeId, Time>,
-    /// When the driver looks next whether node groups were removed.
+    /// When the driver looks next whether nodes were removed.
     next_look: Time,
 }
 
@@ -194,12 +197,12 @@ impl<'a> MemberDriver<'a> {
         self.finish(simulation)
     }
 
-    /// Ends the nodes of added groups, which were never members.
+    /// Ends the nodes that are added later, which were never members.
     pub fn hold_added(&self, simulation: &mut ClusterSimulation) {
         self.members.added().into_iter().for_each(|node| simulation.crash(node, NodeEnd::Process));
     }
 
-    /// Starts the nodes of added groups, each after a while.
+    /// Starts the nodes that are added, each after a while.
     pub fn grow(&mut self, simulation: &mut ClusterSimulation) {
         self.members.grow();
         let now = simulation.now();
@@ -298,14 +301,14 @@ impl<'a> MemberDriver<'a> {
         }
     }
 
-    /// Ends nodes that have stopped because their group was removed. They start once more, and are refused.
+    /// Ends nodes that have stopped because they were removed. They start once more, and are refused.
     fn end_removed(&mut self, simulation: &mut ClusterSimulation) {
         let now = simulation.now();
         if now < self.state.next_look {
             return;
         }
         self.state.next_look = now.plus(LOOK_EVERY);
-        // A group may stay that was about to be removed. Somebody then starts its nodes again.
+        // A node may stay that was about to be removed. Somebody then starts it again.
         for node in self.members.added() {
             let is_stopped = self.members.is_ending(simulation, node) && simulation.is_idle(node);
             if is_stopped && !self.state.stopping.contains_key(&node) {
@@ -359,7 +362,9 @@ impl<'a> MemberDriver<'a> {
         let now = simulation.now();
         let is_sound = |node: NodeId| {
             let is_untouched = self.state.touched.get(&node).is_none_or(|at| now >= at.plus(SOUND_AFTER));
-            is_left(&node) && simulation.is_up(node) && is_untouched && self.is_complete(&membership, node)
+            // A replica that leaves may be gone at any moment.
+            let stays = !membership.leaving.contains(node);
+            is_left(&node) && simulation.is_up(node) && is_untouched && stays && self.is_complete(&membership, node)
         };
         // A group is about to open once all of its nodes are complete.
         let is_ready = |group: &u8| {
@@ -550,9 +555,9 @@ impl<'a> MemberDriver<'a> {
     }
 }
 
-/// Whether a node has stopped with this message because its group was removed.
+/// Whether a node has stopped with this message because it was removed.
 fn is_removal(node: NodeId, message: &str) -> bool {
-    message.starts_with(&format!("node {} was removed from the cluster with its node group", node.0))
+    message.starts_with(&format!("node {} was removed from the cluster", node.0))
 }
 
 /// Whether a node has stopped with this message because others have evicted it, or refuse it after a silence.

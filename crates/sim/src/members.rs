@@ -35,9 +35,9 @@ pub struct Members {
     config: NodeConfig,
     plans: Vec<PlacementPlan>,
     memory: NodeMemory,
-    /// Whether the nodes of added groups run.
+    /// Whether the added nodes run.
     has_grown: Cell<bool>,
-    /// The nodes whose groups were removed.
+    /// The nodes that were removed.
     removed: Cell<NodeSet>,
     /// Number of lives that each node has begun.
     lives: RefCell<Vec<u32>>,
@@ -74,14 +74,14 @@ impl Members {
         }
     }
 
-    /// The nodes that are there. Nodes of added groups are when the cluster has grown, until their removal.
+    /// The nodes that are there. Added nodes are when the cluster has grown, until their removal.
     fn present(&self) -> impl Iterator<Item = &MemberNode> {
         let is_there =
             |it: &&MemberNode| !it.roles.added || (self.has_grown.get() && !self.removed.get().contains(it.node));
         self.nodes.iter().filter(is_there)
     }
 
-    /// Looks whether node groups were removed. Returns the nodes that are removed since the last look.
+    /// Looks whether nodes were removed. Returns the nodes that are removed since the last look.
     pub fn note_removed(&self, simulation: &mut ClusterSimulation) -> NodeSet {
         if !self.has_grown.get() || !self.nodes.iter().any(|it| it.roles.added) {
             return NodeSet::EMPTY;
@@ -92,7 +92,7 @@ impl Members {
         now.without(&before)
     }
 
-    /// The nodes whose groups were removed.
+    /// The nodes that were removed.
     pub fn removed(&self) -> NodeSet {
         self.removed.get()
     }
@@ -102,19 +102,30 @@ impl Members {
         self.present().map(|it| it.node)
     }
 
-    /// The nodes of groups that are added.
+    /// The nodes that are added to the cluster.
     pub fn added(&self) -> Vec<NodeId> {
         self.nodes.iter().filter(|it| it.roles.added).map(|it| it.node).collect()
     }
 
-    /// From now on the nodes of added groups are there.
+    /// From now on the added nodes are there.
     pub fn grow(&self) {
         self.has_grown.set(true);
     }
 
-    /// The nodes with data, ascending. As many as there are replicas form a group.
+    /// The nodes with data, ascending.
     pub fn data(&self) -> Vec<NodeId> {
         self.present().filter(|it| it.roles.data).map(|it| it.node).collect()
+    }
+
+    /// The nodes with data of each group, those with which it began first.
+    pub fn groups(&self) -> Vec<Vec<NodeId>> {
+        let of = |joins: Option<u8>| {
+            let nodes = self.present().filter(move |it| it.roles.data && it.roles.joins == joins);
+            nodes.map(|it| it.node).collect::<Vec<NodeId>>()
+        };
+        let first = of(None);
+        let groups = (0..).zip(first.chunks(usize::from(self.replicas)));
+        groups.map(|(group, nodes)| [nodes, &of(Some(group))].concat()).collect()
     }
 
     /// The nodes that serve clients.
@@ -218,6 +229,9 @@ impl Members {
         }
         if let Some(group) = membership.leaving_group() {
             return Some(format!("group {group} leaves"));
+        }
+        if let Some(node) = membership.leaving.iter().next() {
+            return Some(format!("node {} leaves", node.0));
         }
         if let Some(node) = self.removed.get().iter().find(|node| simulation.is_up(*node)) {
             return Some(format!("node {} was removed, and still runs", node.0));

@@ -60,6 +60,9 @@ pub struct MembersPlan {
     pub sql_max: u8,
     /// Maximum number of node groups that are added while the sessions run. The first group is never added.
     pub added_groups_max: u8,
+    /// Maximum number of nodes that are added to each node group while the sessions run. If it is not 0,
+    /// groups may begin with one node, and each group gets at least one more.
+    pub added_replicas_max: u8,
     /// Maximum number of faults in a run.
     pub faults_max: u64,
     /// Whether groups are lost as a whole, and all nodes. Commits then wait for the disks.
@@ -169,10 +172,11 @@ impl Plan {
             world.is_cluster,
         );
         if let Some(members) = &world.members {
-            let MembersPlan { management_max, sql_max, added_groups_max, faults_max, loses_groups } = members;
+            let MembersPlan { management_max, sql_max, added_groups_max, added_replicas_max, .. } = members;
+            let (faults_max, loses_groups) = (members.faults_max, members.loses_groups);
             text.push_str(&format!(
                 "\n[world.members]\nmanagement_max = {management_max}\nsql_max = {sql_max}\n\
-                 added_groups_max = {added_groups_max}\nfaults_max = {faults_max}\nloses_groups = {loses_groups}\n"
+                 added_groups_max = {added_groups_max}\nadded_replicas_max = {added_replicas_max}\nfaults_max = {faults_max}\nloses_groups = {loses_groups}\n"
             ));
         }
         if let Some(restarts) = &self.restarts {
@@ -220,6 +224,7 @@ impl MembersPlan {
             management_max: keys.number("management_max", 0, 3)? as u8,
             sql_max: keys.number("sql_max", 0, 3)? as u8,
             added_groups_max: keys.optional_number("added_groups_max", 0, 2)? as u8,
+            added_replicas_max: keys.optional_number("added_replicas_max", 0, 2)? as u8,
             faults_max: keys.number("faults_max", 0, 1_000)?,
             loses_groups: keys.flag("loses_groups")?,
         };

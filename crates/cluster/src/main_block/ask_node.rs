@@ -22,7 +22,7 @@ use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 
 use super::backup_part::BackupDesk;
 use super::block::MainBlock;
-use crate::member::{EventKind, GroupRefusal};
+use crate::member::{EventKind, RemovalRefusal};
 
 /// Identifies the work in [`ContinueWork`].
 pub(super) const ASK_WORK: u32 = 7;
@@ -237,8 +237,8 @@ impl MainBlock {
             NodeQuestion::Status { table } => (self.rows_of_node(table, context), None),
             NodeQuestion::Stop { restarts, is_forced } => (Vec::new(), self.stop_by(restarts, is_forced, outbox).err()),
             NodeQuestion::Backup { step } => (Vec::new(), self.on_backup_step(step, context.turn_start, outbox).err()),
-            NodeQuestion::LeaveGroup { group, leaves } => {
-                (Vec::new(), self.leave_group(group, leaves, context.turn_start, outbox).err())
+            question @ (NodeQuestion::LeaveGroup { .. } | NodeQuestion::LeaveReplica { .. }) => {
+                (Vec::new(), self.change_leaving(&question, context.turn_start, outbox).err())
             }
         };
         send_reply(AskNodeReply { id, node, rows, error }, from, outbox);
@@ -271,7 +271,7 @@ impl MainBlock {
     /// A session wants a node to do something.
     pub(super) fn on_control_node(&mut self, signal: ControlNode, now: Time, outbox: &mut Outbox<Signal>) {
         let ControlNode { operation, reply_to, mut node, question } = signal;
-        if let NodeQuestion::LeaveGroup { .. } = *question {
+        if matches!(*question, NodeQuestion::LeaveGroup { .. } | NodeQuestion::LeaveReplica { .. }) {
             // Without a leader this node itself refuses.
             node = self.member.as_ref().map(|cluster| cluster.leader()).filter(|leader| leader.0 > 0);
         }
@@ -282,7 +282,9 @@ impl MainBlock {
                 self.stop_by(restarts, is_forced || node.is_none(), outbox).err()
             }
             (None, NodeQuestion::Backup { step }) => self.on_backup_step(step, now, outbox).err(),
-            (None, NodeQuestion::LeaveGroup { group, leaves }) => self.leave_group(group, leaves, now, outbox).err(),
+            (None, question @ (NodeQuestion::LeaveGroup { .. } | NodeQuestion::LeaveReplica { .. })) => {
+                self.change_leaving(&question, now, outbox).err()
+            }
             // The sql block has asked the blocks of its own node itself.
             (None, question) => Some(unknown(&question)),
             (Some(node), question) if !is_known(node) => Some(unknown(&question)),
@@ -299,22 +301,24 @@ impl MainBlock {
         reply_to_controller(operation, reply_to, error, outbox);
     }
 
-    /// Marks a node group as leaving, or takes the mark back, as the leader.
-    fn leave_group(
+    /// Marks a node group or a replica as leaving, or takes the mark back, as the leader.
+    fn change_leaving(
         &mut self,
-        group: u8,
-        leaves: bool,
+        question: &NodeQuestion,
         now: Time,
         outbox: &mut Outbox<Signal>,
     ) -> Result<(), Box<Error>> {
-        let Some(cluster) = &mut self.member else {
-            return Err(unknown(&NodeQuestion::LeaveGroup { group, leaves }));
+        let Some(cluster) = &mut self.member else { return Err(unknown(question)) };
+        let (result, statement) = match *question {
+            NodeQuestion::LeaveGroup { group, leaves } => (cluster.change_group(group, leaves), "ALTER NODEGROUP"),
+            NodeQuestion::LeaveReplica { node, leaves } => (cluster.change_replica(NodeId(node), leaves), "ALTER NODE"),
+            _ => return Err(unknown(question)),
         };
-        let result = cluster.change_group(group, leaves).map_err(|refusal| match refusal {
-            GroupRefusal::Passing(text) => {
+        let result = result.map_err(|refusal| match refusal {
+            RemovalRefusal::Passing(text) => {
                 Error::new(ErrorCode::TemporaryFailure, format!("Got temporary error: {text}"))
             }
-            GroupRefusal::Lasting(text) => Error::new(ErrorCode::WrongArguments, format!("ALTER NODEGROUP: {text}")),
+            RemovalRefusal::Lasting(text) => Error::new(ErrorCode::WrongArguments, format!("{statement}: {text}")),
         });
         self.perform(now, outbox);
         result
@@ -486,6 +490,7 @@ fn unknown(question: &NodeQuestion) -> Box<Error> {
         NodeQuestion::Stop { restarts: true, .. } => "RESTART NODE",
         NodeQuestion::Backup { .. } => "BACKUP NODE",
         NodeQuestion::LeaveGroup { .. } => "ALTER NODEGROUP",
+        NodeQuestion::LeaveReplica { .. } => "ALTER NODE",
         _ => "SHUTDOWN NODE",
     };
     Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}"))

@@ -99,6 +99,9 @@ pub struct MainBlock {
     pub(super) groups: Vec<Vec<Vec<NodeId>>>,
     /// Number of groups since the first start of the cluster. Those behind were added.
     pub(super) first_groups: usize,
+    /// If this node was added to a group as one more replica: a node that all chains of the group name. This
+    /// node has whatever that one has.
+    pub(super) beside: Option<NodeId>,
     /// Tables whose records lack their placement. The next schema change stores it.
     pub(super) unstored_placements: BTreeSet<TableId>,
     /// The AUTO_INCREMENT counter of each table.
@@ -192,6 +195,7 @@ impl MainBlock {
             next_place: 0,
             first_groups: groups.len(),
             groups,
+            beside: None,
             unstored_placements: BTreeSet::new(),
             counters: BTreeMap::new(),
             are_marks_exact: false,

@@ -178,11 +178,12 @@ impl MainBlock {
                 };
                 require!(change.unsent.is_empty() && change.outstanding == 0, "stages run one after the other");
                 let gone = self.epochs.as_ref().map_or(NodeSet::EMPTY, |epochs| epochs.all_gone());
+                let late = self.epochs.as_ref().map(|epochs| epochs.late().clone()).unwrap_or_default();
                 for work in works {
                     let PartitionWork { partition, layout, chain, kind } = work;
                     // A new partition knows all nodes that are configured: one that is away now may return.
-                    let members = chain.iter().filter(|at| !gone.contains(at.node));
-                    let requests = members.map(|member| {
+                    let members = late.order(&chain, &gone.to_words());
+                    let requests = members.into_iter().map(|member| {
                         let change = match kind {
                             PartitionWorkKind::Create => PartitionChange::Create { chain: chain.clone() },
                             PartitionWorkKind::Drop => PartitionChange::Drop,
@@ -190,7 +191,7 @@ impl MainBlock {
                             PartitionWorkKind::BuildIndex(index) => PartitionChange::BuildIndex(index),
                         };
                         let layout = Arc::clone(&layout);
-                        (*member, ChangePartition { operation, reply_to: own, partition, layout, change })
+                        (member, ChangePartition { operation, reply_to: own, partition, layout, change })
                     });
                     change.unsent.extend(requests);
                 }

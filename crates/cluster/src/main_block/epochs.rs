@@ -93,6 +93,8 @@ pub(super) struct Epochs {
     leases_over: Epoch,
     /// Nodes that have left since the start of this one.
     all_gone: NodeSet,
+    /// The order of the others in chains, in the started epoch.
+    late: LateNodes,
     /// The oldest snapshot that the mirror knows.
     reported_oldest: CommitNumber,
     slow: SlowNodes,
@@ -129,6 +131,7 @@ impl Epochs {
             told_durable: CommitNumber(0),
             leases_over: Epoch(0),
             all_gone: NodeSet::EMPTY,
+            late: LateNodes::default(),
             reported_oldest: CommitNumber(0),
             slow: SlowNodes::default(),
             is_scheduled: false,
@@ -140,6 +143,11 @@ impl Epochs {
     /// The nodes that have left since the start of this one.
     pub fn all_gone(&self) -> NodeSet {
         self.all_gone
+    }
+
+    /// The order of the others in chains, in the started epoch.
+    pub fn late(&self) -> &LateNodes {
+        &self.late
     }
 
     /// The number that main should ask the log for: a client or main waits for it, and it is stable.
@@ -399,7 +407,8 @@ impl Epochs {
         // All of them: a node may return that was gone in the epoch before.
         let gone = self.all_gone.to_words();
         let installed = self.installed.as_ref();
-        let late = LateNodes::new(&installed.map(|installed| installed.late()).unwrap_or_default());
+        let late = installed.map(|it| LateNodes::new(&it.late(), &it.added_replicas())).unwrap_or_default();
+        self.late = late.clone();
         let own = installed.and_then(|installed| installed.record(self.own.node));
         let copies_at = own.filter(|own| !own.is_serving()).map(|own| CommitNumber::start_of(own.admitted));
         self.starting = self.blocks.len();

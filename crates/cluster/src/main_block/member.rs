@@ -19,7 +19,7 @@ use junctor_signals::{MainSignal, Module, Signal, crash_point};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{EpochProgress, EventKind, GroupRefusal, Member, MemberMessage, MemberNode, MemberOutput, TICK};
+use crate::member::{EpochProgress, EventKind, Member, MemberMessage, MemberNode, MemberOutput, RemovalRefusal, TICK};
 use crate::membership::Membership;
 use crate::membership::lease::REQUEST_INTERVAL;
 
@@ -113,8 +113,13 @@ impl ClusterMember {
     }
 
     /// See [`Member::change_group`].
-    pub(super) fn change_group(&mut self, group: u8, leaves: bool) -> Result<(), GroupRefusal> {
+    pub(super) fn change_group(&mut self, group: u8, leaves: bool) -> Result<(), RemovalRefusal> {
         self.member.change_group(group, leaves)
+    }
+
+    /// See [`Member::change_replica`].
+    pub(super) fn change_replica(&mut self, node: NodeId, leaves: bool) -> Result<(), RemovalRefusal> {
+        self.member.change_replica(node, leaves)
     }
 
     /// See [`Member::link_rows`].
@@ -163,6 +168,7 @@ impl MainBlock {
         if self.epochs.is_some() {
             self.groups = settings.chains_of_groups();
             self.first_groups = settings.first_groups();
+            self.beside = settings.beside();
         }
         let member = Member::new(settings, now);
         self.member = Some(Box::new(ClusterMember {
@@ -377,7 +383,10 @@ impl MainBlock {
                     outbox.crash_point(crash_point::VOTER_WRITE.after());
                     cluster.member.note_written(write.number, now);
                 }
-                Some(FileWork::Admission(epoch)) => cluster.member.note_admission_written(epoch),
+                Some(FileWork::Admission(epoch)) => {
+                    outbox.crash_point(crash_point::MEMBER_ADMIT.after());
+                    cluster.member.note_admission_written(epoch);
+                }
                 None => {}
             }
             self.perform(now, outbox);
@@ -426,9 +435,10 @@ impl ClusterMember {
             FileWork::Admission(_) => (NEW_NODE_FILE, FileMode::CreateEmpty),
         };
         let (path, lane, token) = (path.into(), FileLane::Control, MEMBER_FILE);
-        if let FileWork::Log(_) = work {
-            outbox.crash_point(crash_point::VOTER_WRITE.before());
-        }
+        outbox.crash_point(match work {
+            FileWork::Log(_) => crash_point::VOTER_WRITE.before(),
+            FileWork::Admission(_) => crash_point::MEMBER_ADMIT.before(),
+        });
         outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token });
         self.running = Some(work);
     }

@@ -452,6 +452,16 @@ impl MainBlock {
         chains[seat % chains.len()].iter().map(|node| Address::new(*node, Module::Ldm, instance)).collect()
     }
 
+    /// A chain as the catalog has it, with this node if it was added to the group later.
+    pub(super) fn with_own(&self, chain: &[Address]) -> Vec<Address> {
+        let mut chain = chain.to_vec();
+        let is_named = |node| chain.iter().any(|at| at.node == node);
+        if let Some(first) = chain.first().filter(|_| self.beside.is_some_and(is_named) && !is_named(self.own.node)) {
+            chain.push(Address { node: self.own.node, ..*first });
+        }
+        chain
+    }
+
     /// Removes tables and their hidden tables from the catalog.
     pub(super) fn drop_from(&self, catalog: &mut Catalog, tables: &[TableId]) -> Vec<PartitionWork> {
         let mut works = Vec::new();

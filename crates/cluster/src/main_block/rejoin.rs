@@ -11,7 +11,7 @@ use junctor_signals::copy_rows::{CopyPartitions, CopyPartitionsReply};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::restart_progress::RestartPhase;
-use junctor_signals::{LdmSignal, MainSignal, Module, Signal};
+use junctor_signals::{LdmSignal, MainSignal, Module, Signal, crash_point};
 
 use super::block::MainBlock;
 use crate::member::EventKind;
@@ -82,16 +82,17 @@ impl MainBlock {
         let mut unsent = VecDeque::new();
         for (partition, chain) in self.catalog.distribution.chains() {
             let layout = self.catalog.dictionary.table(partition.table);
-            let here = chain.iter().find(|at| at.node == own.node);
+            let chain = self.with_own(chain);
+            let here = chain.iter().copied().find(|at| at.node == own.node);
             let (Some(layout), Some(here)) = (layout, here) else { continue };
             let change = ChangePartition {
                 operation: OperationId(0),
                 reply_to: own,
                 partition: *partition,
                 layout: Arc::clone(layout),
-                change: PartitionChange::Create { chain: chain.clone() },
+                change: PartitionChange::Create { chain },
             };
-            unsent.push_back((*here, change));
+            unsent.push_back((here, change));
         }
         self.rejoin = Rejoin::MakePartitions { outstanding: unsent.len(), unsent };
         self.restart_info.begin(RestartPhase::CopyRows);
@@ -113,6 +114,7 @@ impl MainBlock {
         if *outstanding > 0 {
             return;
         }
+        outbox.crash_point(crash_point::COPY_SCHEMA.after());
         self.rejoin = Rejoin::Copying { outstanding: usize::from(self.ldm_instances) };
         for instance in 0..self.ldm_instances {
             let ldm = Address::new(own.node, Module::Ldm, instance);

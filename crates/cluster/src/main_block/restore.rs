@@ -155,8 +155,9 @@ impl MainBlock {
                 let partition = PartitionId { table: layout.definition.id, index };
                 let chain = self.chain_at(placement, next_place);
                 next_place += 1;
-                catalog.distribution.put(partition, chain.clone());
-                partitions.push(RestoredPartition { partition, layout: Arc::clone(&layout), chain });
+                let with_own = self.with_own(&chain);
+                catalog.distribution.put(partition, chain);
+                partitions.push(RestoredPartition { partition, layout: Arc::clone(&layout), chain: with_own });
             }
         }
         Ok((partitions, next_place % self.places()))

@@ -19,7 +19,7 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::share_schema::{HandOverSchema, IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost};
-use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal};
+use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal, crash_point};
 
 use super::block::MainBlock;
 use super::records::Draft;
@@ -295,7 +295,7 @@ impl MainBlock {
         let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();
         // An answer of the host may name the epoch already.
         let has_news = unusable != self.share.unusable || epoch > self.share.told_epoch;
-        let (gone, late) = (unusable.to_words(), LateNodes::new(&membership.late()));
+        let (gone, late) = (unusable.to_words(), LateNodes::new(&membership.late(), &membership.added_replicas()));
         (self.share.unusable, self.share.asked, self.share.told_epoch) = (unusable, asked, epoch);
         for to in &self.sql_blocks {
             if has_news {
@@ -497,6 +497,7 @@ impl MainBlock {
         if !self.needs_schema() || self.schema_life().is_none_or(|(node, _)| node != from) {
             return;
         }
+        outbox.crash_point(crash_point::COPY_SCHEMA.before());
         self.next_table = signal.next_table;
         self.next_place = signal.next_place as usize;
         self.install_catalog(signal.catalog);
@@ -734,12 +735,13 @@ impl MainBlock {
 }
 
 /// Whether no schema change is possible while this node does not serve. Nothing waits for a node that is
-/// away and has no mark, if its group is closed, or is to be removed: it takes over the whole schema when it
-/// joins, and new tables are in other groups.
+/// away and has no mark, if its group is closed or is to be removed, or if it was added as one more replica:
+/// it takes over the whole schema when it joins, and new tables are at other nodes.
 pub(super) fn prevents_changes(membership: &Membership, record: &NodeRecord) -> bool {
     let group = Some(record.group);
     let has_awaited_group = membership.closed_group() != group && membership.leaving_group() != group;
-    !record.is_serving() && (record.is_member() || record.is_durable || has_awaited_group)
+    let is_awaited = has_awaited_group && !membership.added.contains(record.node);
+    !record.is_serving() && (record.is_member() || record.is_durable || is_awaited)
 }
 
 fn decode_marks(marks: &[Box<[u8]>]) -> impl Iterator<Item = CounterMark> {

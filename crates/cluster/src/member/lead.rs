@@ -26,15 +26,6 @@ const NOTE_DURABLE_EVERY: Duration = Duration::from_millis(5000);
 /// Maximum number of nodes that get the membership at a time; the others get it with the next tick.
 const ANNOUNCED_MAX: usize = 32;
 
-/// Why a node group does not leave, or stay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GroupRefusal {
-    /// It may be tried again.
-    Passing(String),
-    /// It is never possible with these nodes.
-    Lasting(String),
-}
-
 impl Member {
     /// Does what the leader must do now.
     pub(super) fn lead(&mut self, is_tick: bool) {
@@ -204,7 +195,7 @@ impl Member {
     }
 
     /// Whether this node hears most voters. Otherwise it may be the one that is cut off.
-    fn hears_majority(&self) -> bool {
+    pub(super) fn hears_majority(&self) -> bool {
         self.voters.iter().filter(|node| self.hears(**node)).count() > self.voters.len() / 2
     }
 
@@ -258,6 +249,9 @@ impl Member {
             self.durable_noted = Some((epoch, self.now));
             return Some((MembershipChange::NoteDurable { number, epoch }, String::new()));
         }
+        if let Some(removal) = self.next_removal(membership, &own) {
+            return Some(removal);
+        }
         for record in &membership.nodes {
             let (node, Some(report)) = (record.node, report(record)) else { continue };
             match record.state {
@@ -265,7 +259,11 @@ impl Member {
                     let reason = format!("node {}: serves", node.0);
                     return Some((MembershipChange::Serve { node, epoch }, reason));
                 }
-                NodeState::Away if admits && self.may_join(membership, record, report, &own) => {
+                NodeState::Away
+                    if admits
+                        && !membership.leaving.contains(node)
+                        && self.may_join(membership, record, report, &own) =>
+                {
                     let incarnation = report.incarnation;
                     let reason = format!("node {}: admitted, incarnation {incarnation}", node.0);
                     return Some((MembershipChange::Admit { node, incarnation }, reason));
@@ -287,72 +285,8 @@ impl Member {
                 }
             };
         }
-        self.next_group(membership, &own).filter(|_| admits)
-    }
-
-    /// The removal of the group that leaves and is empty, once its nodes that are heard know that. They then
-    /// know why they are refused.
-    fn removal(&self, membership: &Membership, group: u8, own: &NodeReport) -> Option<(MembershipChange, String)> {
-        let index = self.installed.as_ref().map_or(0, |(index, _)| *index);
-        let knows = |record: &NodeRecord| {
-            let report = self.report_of(record.node, own);
-            !self.is_present(record) || report.is_some_and(|report| report.index >= index)
-        };
-        let change = MembershipChange::RemoveGroup { group };
-        let is_due =
-            membership.nodes.iter().filter(|it| it.group == group).all(knows) && membership.apply(&change).is_ok();
-        is_due.then(|| (change, format!("node group {group}: removed")))
-    }
-
-    /// A session wants a node group to leave or to stay. Returns whether the change is under way, or done.
-    ///
-    /// # Errors
-    /// The group cannot leave, or this node cannot change the membership now. The text says which, and
-    /// whether it passes.
-    pub fn change_group(&mut self, group: u8, leaves: bool) -> Result<(), GroupRefusal> {
-        let membership = self.installed.as_ref().map(|(_, membership)| Arc::clone(membership));
-        let Some((voter, membership)) = self.voter.as_ref().filter(|voter| voter.is_leader()).zip(membership) else {
-            return Err(GroupRefusal::Passing("this node does not lead the cluster".to_owned()));
-        };
-        if group >= membership.open_groups {
-            let closed = membership.closed_group() == Some(group);
-            let text = if closed { "has not opened yet" } else { "does not exist" };
-            return Err(GroupRefusal::Lasting(format!("node group {group} {text}")));
-        }
-        // A change under way may be the opposite one, and another leader may have made it.
-        if !voter.uncommitted().is_empty() || !self.hears_majority() {
-            return Err(GroupRefusal::Passing("the membership changes".to_owned()));
-        }
-        if (membership.leaving_group() == Some(group)) == leaves {
-            return Ok(());
-        }
-        let is_first = usize::from(group) < self.settings.first_groups();
-        if is_first {
-            let text = format!("node group {group} has been there since the first start, and its nodes vote");
-            return Err(GroupRefusal::Lasting(text));
-        }
-        let last = membership.open_groups - 1;
-        if group != last {
-            let text = format!("only the last node group can be removed, which is node group {last}");
-            return Err(GroupRefusal::Lasting(text));
-        }
-        if let Some(closed) = membership.closed_group() {
-            let text = format!("node group {closed} was added and has not opened yet");
-            return Err(GroupRefusal::Passing(text));
-        }
-        if membership.started != membership.epoch {
-            return Err(GroupRefusal::Passing("the membership changes".to_owned()));
-        }
-        let change = MembershipChange::LeaveGroup { group, leaves };
-        let what = if leaves { "is to be removed" } else { "is to stay" };
-        match self.voter.as_mut().map(|voter| voter.propose(&change)) {
-            Some(Ok(())) => {
-                self.tell(EventKind::Admitted, format!("node group {group}: {what}, as a statement says"));
-                self.drive_voter();
-                Ok(())
-            }
-            _ => Err(GroupRefusal::Passing("the leader takes no change now".to_owned())),
-        }
+        let next = self.next_replica(membership, &own).or_else(|| self.next_group(membership, &own));
+        next.filter(|_| admits)
     }
 
     /// The next group of the configuration that the membership lacks, if all of its nodes may join.
@@ -365,8 +299,32 @@ impl Member {
             let report = self.report_of(*node, own);
             report.is_some_and(|report| self.is_ready_to_join(membership, (*node, Incarnation(0)), report, own))
         };
-        // A node without data that does not know the new ones would find no rows there.
-        let knows_them = |(other, peer): (&NodeId, &Peer)| {
+        if !nodes.iter().all(may_join) || !self.do_all_know(nodes) {
+            return None;
+        }
+        let names: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
+        let reason = format!("node group {}: added, nodes {}", membership.open_groups, names.join(", "));
+        let change = MembershipChange::AddGroup { nodes: nodes.iter().copied().collect() };
+        membership.apply(&change).is_ok().then_some((change, reason))
+    }
+
+    /// The next replica of the configuration that the membership lacks, if it may join.
+    fn next_replica(&self, membership: &Membership, own: &NodeReport) -> Option<(MembershipChange, String)> {
+        self.settings.nodes.iter().find_map(|it| {
+            let (node, group) = (it.node, it.roles.joins?);
+            let change = MembershipChange::AddReplica { node, group };
+            membership.apply(&change).ok()?;
+            let report = self.report_of(node, own)?;
+            let is_ready = self.is_ready_to_join(membership, (node, Incarnation(0)), report, own);
+            let reason = format!("node {}: added to node group {group} as one more replica", node.0);
+            (is_ready && self.do_all_know(&[node])).then_some((change, reason))
+        })
+    }
+
+    /// Whether every node that runs, and is to have links to these, hears them. A node without data that does
+    /// not know new data nodes would find no rows there.
+    fn do_all_know(&self, nodes: &[NodeId]) -> bool {
+        self.peers.iter().all(|(other, peer)| {
             let is_linked = |node: &&NodeId| {
                 let (one, other) = (self.settings.node(*other), self.settings.node(**node));
                 one.zip(other).is_some_and(|(one, other)| one.is_linked_with(other))
@@ -374,14 +332,7 @@ impl Member {
             let hears = |report: &NodeReport, node| NodeSet::from_words(report.hears).contains(node);
             let do_hear = |report: NodeReport| nodes.iter().filter(is_linked).all(|node| hears(&report, *node));
             peer.up.is_none() || peer.report.is_some_and(do_hear)
-        };
-        if !nodes.iter().all(may_join) || !self.peers.iter().all(knows_them) {
-            return None;
-        }
-        let names: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
-        let reason = format!("node group {}: added, nodes {}", membership.open_groups, names.join(", "));
-        let change = MembershipChange::AddGroup { nodes: nodes.iter().copied().collect() };
-        membership.apply(&change).is_ok().then_some((change, reason))
+        })
     }
 
     /// Whether a node that is away may join.
@@ -407,7 +358,7 @@ impl Member {
         report.disk.is_some() && report.incarnation > last && self.hears(node) && membership.members().all(is_linked)
     }
 
-    fn report_of<'a>(&'a self, node: NodeId, own: &'a NodeReport) -> Option<&'a NodeReport> {
+    pub(super) fn report_of<'a>(&'a self, node: NodeId, own: &'a NodeReport) -> Option<&'a NodeReport> {
         match node == self.settings.own {
             true => Some(own),
             false => self.peers.get(&node)?.report.as_ref(),
@@ -415,7 +366,7 @@ impl Member {
     }
 
     /// Whether this life of a member is heard.
-    fn is_present(&self, record: &NodeRecord) -> bool {
+    pub(super) fn is_present(&self, record: &NodeRecord) -> bool {
         let own = (record.node == self.settings.own).then_some(self.settings.incarnation);
         let up = own.or_else(|| self.peers.get(&record.node)?.up);
         up == Some(record.incarnation) && self.hears(record.node)

@@ -561,22 +561,23 @@ impl Member {
         is_first.then_some(self.is_admitted)
     }
 
-    /// Whether the group of this node is about to be removed. An eviction means that it is.
-    fn is_in_emptied_group(&self) -> bool {
-        let membership = self.membership().filter(|membership| self.is_admitted && membership.is_emptied);
-        let Some(membership) = membership else { return false };
-        let group = membership.record(self.settings.own).map(|record| record.group);
-        group.is_some() && group == membership.leaving_group()
+    /// Whether this node is about to be removed, alone or with its group. An eviction means that it is.
+    fn is_about_to_be_removed(&self) -> bool {
+        let own = self.settings.own;
+        let Some(membership) = self.membership().filter(|_| self.is_admitted) else { return false };
+        let group = membership.record(own).map(|record| record.group);
+        let is_of_emptied = membership.is_emptied && group.is_some() && group == membership.leaving_group();
+        is_of_emptied || membership.leaving.contains(own)
     }
 
-    /// The group of this node was removed. A node that serves stops in order. One that has started again,
-    /// from whatever directory, is refused.
+    /// This node was removed. If it serves, it stops in order. If it has started again, from whatever
+    /// directory, it is refused.
     fn stop_removed(&mut self) {
         if self.is_admitted {
             self.leaving_since.get_or_insert(self.now);
         }
         let node = self.settings.own.0;
-        let why = "was removed from the cluster with its node group, and its number is not used again";
+        let why = "was removed from the cluster, and its number is not used again";
         self.stop(format!("node {node} {why}"));
     }
 
@@ -737,7 +738,7 @@ impl Member {
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
             LinkNews::Evicted { node } => {
-                if self.is_in_emptied_group() {
+                if self.is_about_to_be_removed() {
                     self.leaving_since.get_or_insert(now);
                 }
                 self.stop(format!("node {} says that this node was evicted", node.0));
@@ -882,13 +883,11 @@ impl Member {
     /// A node of the membership that has another group in the list of this node, or none, and that the log of
     /// the voter does not remove.
     fn unlisted(&self, membership: &Membership) -> Option<NodeRecord> {
-        let groups = self.settings.groups();
         // A voter that starts again goes through memberships from before a removal, with nodes that its list
         // lacks rightly.
         let last = self.voter.as_ref().and_then(Replication::last);
         let is_unlisted = |record: &&NodeRecord| {
-            let group = groups.get(usize::from(record.group));
-            let is_listed = group.is_some_and(|group| group.contains(&record.node));
+            let is_listed = self.settings.group_of(record.node) == Some(record.group);
             !is_listed && !last.is_some_and(|last| last.is_removed(record.node))
         };
         membership.nodes.iter().find(is_unlisted).copied()

@@ -25,7 +25,10 @@ impl Member {
         vec![
             Value::UInt(u64::from(it.node.0)),
             text(&it.roles.to_string()),
-            text(self.state_of(it.node, record)),
+            text(match self.state_of(it.node, record) {
+                "SERVING" if membership.is_some_and(|membership| membership.leaving.contains(it.node)) => "LEAVING",
+                state => state,
+            }),
             text(&it.address),
             number(self.life_of(it.node, record)),
             number(epoch),

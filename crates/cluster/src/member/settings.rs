@@ -19,15 +19,18 @@ pub struct Roles {
     pub sql: bool,
     /// It votes first, and holds nothing.
     pub management: bool,
-    /// A data node that does not vote, of a group that is added to the cluster after its first start.
+    /// A data node that does not vote, and is added to the cluster after its first start: with others as a
+    /// group, or to the group in `joins`.
     pub added: bool,
+    /// The group of an added node that becomes one more replica of its partitions.
+    pub joins: Option<u8>,
 }
 
 impl Roles {
     /// Reads `all`, or roles with commas between them.
     pub fn named(text: &str) -> Option<Roles> {
         if text == "all" {
-            return Some(Roles { data: true, sql: true, management: true, added: false });
+            return Some(Roles { data: true, sql: true, management: true, ..Roles::default() });
         }
         let mut roles = Roles::default();
         for name in text.split(',') {
@@ -36,7 +39,12 @@ impl Roles {
                 "sql" => roles.sql = true,
                 "management" => roles.management = true,
                 "added" => roles.added = true,
-                _ => return None,
+                _ => {
+                    let group = name.strip_prefix("added:")?;
+                    // Only the form that is shown: no sign and no leading zero.
+                    let number = group.parse().ok().filter(|number: &u8| number.to_string() == group)?;
+                    (roles.added, roles.joins) = (true, Some(number));
+                }
             }
         }
         // A node that votes has voted since the first start.
@@ -50,7 +58,8 @@ impl fmt::Display for Roles {
         let names = [(self.data, "data"), (self.sql, "sql"), (self.management, "management"), (self.added, "added")];
         let names: Vec<&str> = names.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
         let is_all = self.data && self.sql && self.management;
-        formatter.write_str(&if is_all { "all".into() } else { names.join(",") })
+        formatter.write_str(&if is_all { "all".into() } else { names.join(",") })?;
+        self.joins.map_or(Ok(()), |group| write!(formatter, ":{group}"))
     }
 }
 
@@ -100,7 +109,7 @@ pub struct MemberSettings {
     pub incarnation: Incarnation,
     /// All nodes, this one included, ascending. The same on all of them.
     pub nodes: Arc<[MemberNode]>,
-    /// Number of replicas of each partition.
+    /// Number of data nodes that form a group. More may be added to each group.
     pub replicas: u8,
     /// The epoch of the last start of this node; 0 for a new directory.
     pub started: Epoch,
@@ -133,12 +142,25 @@ impl MemberSettings {
         unstarted(&self.nodes, self.replicas)
     }
 
-    /// The nodes of each group, also of those that are added after the first start. As many data nodes as
-    /// there are replicas form a group, in the order of their ids.
+    /// The nodes that form each group, also of groups that are added after the first start. As many data
+    /// nodes as `replicas` form a group, in the order of their ids. Replicas that are added to a group later
+    /// are left out.
     pub fn groups(&self) -> Vec<Vec<NodeId>> {
-        let is_data = |it: &&MemberNode| it.roles.data;
-        let data: Vec<NodeId> = self.nodes.iter().filter(is_data).map(|it| it.node).collect();
+        let is_of_group = |it: &&MemberNode| it.roles.data && it.roles.joins.is_none();
+        let data: Vec<NodeId> = self.nodes.iter().filter(is_of_group).map(|it| it.node).collect();
         data.chunks(usize::from(self.replicas.max(1))).map(<[NodeId]>::to_vec).collect()
+    }
+
+    /// The group of a data node.
+    pub fn group_of(&self, node: NodeId) -> Option<u8> {
+        let joins = self.node(node)?.roles.joins;
+        joins.or_else(|| self.groups().iter().position(|group| group.contains(&node)).map(|group| group as u8))
+    }
+
+    /// If this node is added to a group as one more replica: a node that all chains of the group name.
+    pub fn beside(&self) -> Option<NodeId> {
+        let group = self.node(self.own)?.roles.joins?;
+        self.groups().get(usize::from(group))?.first().copied()
     }
 
     /// Number of groups of the first start: those whose nodes lack the role `added`.
@@ -211,10 +233,14 @@ mod tests {
 
     #[test]
     fn roles_are_read_and_shown() {
-        for text in ["data", "sql", "management", "data,sql", "data,management", "all", "data,sql,added"] {
+        let texts =
+            ["data", "sql", "management", "data,sql", "data,management", "all", "data,sql,added", "data,added:3"];
+        for text in texts {
             assert_eq!(Roles::named(text).unwrap().to_string(), text);
         }
-        for text in ["", "data,", "Data", "sql,other", "added", "sql,added", "data,management,added"] {
+        let added =
+            ["data,management,added", "added:0", "data,added:", "data,added:256", "data,added:01", "data,added:+1"];
+        for text in ["", "data,", "Data", "sql,other", "added", "sql,added"].into_iter().chain(added) {
             assert_eq!(Roles::named(text), None, "{text}");
         }
     }
@@ -235,6 +261,20 @@ mod tests {
         assert_eq!(voters(&nodes, 2).into_iter().map(|node| node.0).collect::<Vec<_>>(), [3, 1, 2]);
         let membership = unstarted(&nodes, 2);
         assert_eq!((membership.nodes.len(), membership.open_groups, membership.chains.len()), (2, 1, 2));
+    }
+
+    #[test]
+    fn replicas_that_are_added_to_a_group_change_no_other_group_and_no_voter() {
+        let without = nodes(&["data", "management", "data", "data,added"]);
+        let mut nodes = nodes(&["data", "management", "data", "data,added", "data,added:1", "data,sql,added:0"]);
+        // Their numbers may be between the others.
+        nodes.swap(2, 5);
+        (nodes[2].node, nodes[5].node) = (NodeId(3), NodeId(6));
+        let numbers = |nodes: &[MemberNode]| voters(nodes, 1).into_iter().map(|node| node.0).collect::<Vec<_>>();
+        assert_eq!((numbers(&without), numbers(&nodes)), (vec![2, 1, 3], vec![2, 1, 6]));
+        let membership = unstarted(&nodes, 1);
+        let groups: Vec<(u8, u8)> = membership.nodes.iter().map(|record| (record.node.0, record.group)).collect();
+        assert_eq!(groups, [(1, 0), (6, 1)]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ const CLOSED_GROUP_VERSION: u8 = 2;
 const DURABLE_VERSIONS: u8 = 2;
 /// The version of memberships with a group that leaves, or with removed nodes.
 const REMOVED_VERSION: u8 = 5;
+/// The version of memberships with nodes that were added to open groups.
+const REPLICAS_VERSION: u8 = 6;
 /// Bytes of an item of each list.
 const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
 const CHAIN_BYTES_MIN: usize = 4;
@@ -124,6 +126,9 @@ impl MembershipChange {
                 put_u32(&mut out, epoch.0);
             }
             MembershipChange::RemoveGroup { group } => out.extend([13, *group]),
+            MembershipChange::AddReplica { node, group } => out.extend([14, node.0, *group]),
+            MembershipChange::LeaveReplica { node, leaves } => out.extend([15, node.0, u8::from(*leaves)]),
+            MembershipChange::RemoveReplica { node } => out.extend([16, node.0]),
         }
         out
     }
@@ -169,6 +174,9 @@ impl MembershipChange {
                 MembershipChange::NoteEmpty { group, number, epoch: take_epoch(reader)? }
             }
             13 => MembershipChange::RemoveGroup { group: reader.u8()? },
+            14 => MembershipChange::AddReplica { node: take_node(reader)?, group: reader.u8()? },
+            15 => MembershipChange::LeaveReplica { node: take_node(reader)?, leaves: reader.bool()? },
+            16 => MembershipChange::RemoveReplica { node: take_node(reader)? },
             _ => return Err(Malformed("the kind of change is unknown")),
         };
         reader.end()?;
@@ -211,13 +219,18 @@ impl Membership {
     /// The bytes of the membership.
     pub fn encode(&self) -> Vec<u8> {
         let Membership { epoch, nodes, is_leaving, is_emptied, removed, chains, sequencer, .. } = self;
-        let Membership { started, restarted, cuts, durable, .. } = self;
+        let Membership { started, restarted, cuts, durable, added, leaving, .. } = self;
         let closed_groups = u8::from(self.closed_group().is_some());
-        let has_removed = *is_leaving || !removed.is_empty();
+        let has_replicas = !added.is_empty();
+        let has_removed = has_replicas || *is_leaving || !removed.is_empty();
         let has_durable = durable.0 > 0 || has_removed;
         let version = if closed_groups > 0 { CLOSED_GROUP_VERSION } else { VERSION };
         let version = version + if has_durable { DURABLE_VERSIONS } else { 0 };
-        let mut out = vec![if has_removed { REMOVED_VERSION } else { version }];
+        let mut out = vec![match has_removed {
+            true if has_replicas => REPLICAS_VERSION,
+            true => REMOVED_VERSION,
+            false => version,
+        }];
         put_u32(&mut out, epoch.0);
         out.push(sequencer.0);
         put_u32(&mut out, started.0);
@@ -245,6 +258,10 @@ impl Membership {
                 put_u32(&mut out, incarnation.0);
             }
         }
+        if has_replicas {
+            put_nodes(&mut out, *added);
+            put_nodes(&mut out, *leaving);
+        }
         out
     }
 
@@ -259,7 +276,7 @@ impl Membership {
         let mut closed_groups = match version - if has_durable { DURABLE_VERSIONS } else { 0 } {
             VERSION => 0,
             CLOSED_GROUP_VERSION => 1,
-            _ if version == REMOVED_VERSION => 0,
+            _ if version == REMOVED_VERSION || version == REPLICAS_VERSION => 0,
             _ => return Err(Malformed("the version is unknown")),
         };
         let epoch = take_epoch(reader)?;
@@ -272,12 +289,16 @@ impl Membership {
         })?;
         let durable = if has_durable { take_number(reader)? } else { CommitNumber(0) };
         let (mut is_leaving, mut is_emptied, mut removed) = (false, false, Vec::new());
-        if version == REMOVED_VERSION {
+        if version >= REMOVED_VERSION {
             closed_groups = u8::from(reader.bool()?);
             (is_leaving, is_emptied) = (reader.bool()?, reader.bool()?);
             removed = take_list(reader, REMOVED_BYTES, |reader| {
                 Ok(RemovedNode { node: take_node(reader)?, incarnation: Incarnation(reader.u32()?) })
             })?;
+        }
+        let (mut added, mut leaving) = (NodeSet::EMPTY, NodeSet::EMPTY);
+        if version == REPLICAS_VERSION {
+            (added, leaving) = (take_nodes(reader)?, take_nodes(reader)?);
         }
         reader.end()?;
         if !removed.is_sorted_by(|one, other| one.node < other.node) {
@@ -295,6 +316,8 @@ impl Membership {
             is_leaving,
             is_emptied,
             removed,
+            added,
+            leaving,
             chains,
             sequencer,
             started,
@@ -306,6 +329,9 @@ impl Membership {
             return Err(Malformed("the nodes do not ascend"));
         }
         let is_known = |node: &NodeId| membership.record(*node).is_some();
+        if !added.iter().all(|node| is_known(&node)) || !leaving.without(&added).is_empty() {
+            return Err(Malformed("an added replica is no node"));
+        }
         if !is_known(&membership.sequencer) || !membership.chains.iter().flatten().all(is_known) {
             return Err(Malformed("the sequencer or a replica is no node"));
         }
@@ -353,6 +379,9 @@ mod tests {
                 MembershipChange::NoteEmpty { group, number: CommitNumber(number), epoch }
             }),
             any::<u8>().prop_map(|group| MembershipChange::RemoveGroup { group }),
+            (node(), any::<u8>()).prop_map(|(node, group)| MembershipChange::AddReplica { node, group }),
+            (node(), any::<bool>()).prop_map(|(node, leaves)| MembershipChange::LeaveReplica { node, leaves }),
+            node().prop_map(|node| MembershipChange::RemoveReplica { node }),
             (any::<u64>(), epoch())
                 .prop_map(|(number, epoch)| { MembershipChange::NoteDurable { number: CommitNumber(number), epoch } }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),

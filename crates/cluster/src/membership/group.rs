@@ -6,7 +6,7 @@ use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 
 use super::{ChangeRefused, MEMBERS_MAX, Membership, NodeRecord, NodeSet, NodeState};
 
-/// A data node whose group was removed. Its number is never used again.
+/// A data node that was removed, alone or with its group. Its number is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemovedNode {
     /// The node.
@@ -26,12 +26,12 @@ impl Membership {
         self.open_groups.saturating_sub(u8::from(self.is_leaving))
     }
 
-    /// Whether the group of this node was removed.
+    /// Whether this node was removed, alone or with its group.
     pub fn is_removed(&self, node: NodeId) -> bool {
         self.removed.binary_search_by_key(&node, |removed| removed.node).is_ok()
     }
 
-    /// All nodes whose groups were removed.
+    /// All nodes that were removed.
     pub fn removed_nodes(&self) -> NodeSet {
         self.removed.iter().map(|removed| removed.node).collect()
     }
@@ -65,18 +65,8 @@ impl Membership {
         if self.nodes.len() + nodes.iter().count() > MEMBERS_MAX {
             return Err(ChangeRefused::TooManyNodes);
         }
-        let (group, none) = (self.open_groups, Epoch(0));
-        let record = |node| NodeRecord {
-            node,
-            group,
-            incarnation: Incarnation(0),
-            state: NodeState::Away,
-            is_durable: false,
-            admitted: none,
-            serving_since: none,
-            known_start: none,
-        };
-        self.nodes.extend(nodes.iter().map(record));
+        let group = self.open_groups;
+        self.nodes.extend(nodes.iter().map(|node| NodeRecord::of_new(node, group)));
         self.nodes.sort_unstable_by_key(|record| record.node);
         Ok(())
     }
@@ -137,17 +127,44 @@ impl Membership {
         if let Some(lost) = self.groups().find(|it| !self.serving().any(|record| record.group == *it)) {
             return Err(ChangeRefused::GroupLost(lost));
         }
-        let (gone, left): (Vec<NodeRecord>, Vec<NodeRecord>) =
-            self.nodes.iter().partition(|record| record.group == group);
+        let is_of_group = |node: &NodeId| self.record(*node).is_some_and(|record| record.group == group);
+        let chains = self.chains.iter().filter(|chain| !chain.iter().any(is_of_group)).cloned().collect();
+        self.chains = chains;
+        self.forget(|record| record.group == group)
+    }
+
+    /// Takes nodes out of the membership, for ever. No chain names them any more.
+    pub(super) fn forget(&mut self, is_gone: impl Fn(&NodeRecord) -> bool) -> Result<(), ChangeRefused> {
+        let (gone, left): (Vec<NodeRecord>, Vec<NodeRecord>) = self.nodes.iter().partition(|record| is_gone(record));
         self.nodes = left;
         self.removed.extend(gone.iter().map(|it| RemovedNode { node: it.node, incarnation: it.incarnation }));
         self.removed.sort_unstable_by_key(|removed| removed.node);
-        self.chains.retain(|chain| !chain.iter().any(|node| gone.iter().any(|record| record.node == *node)));
+        for record in &gone {
+            self.added.remove(record.node);
+            self.leaving.remove(record.node);
+        }
         if self.is_removed(self.sequencer) {
             let next = self.serving().next().map(|record| record.node);
             self.sequencer = next.ok_or(ChangeRefused::GroupLost(0))?;
         }
         Ok(())
+    }
+}
+
+impl NodeRecord {
+    /// A node that was never a member.
+    pub(super) fn of_new(node: NodeId, group: u8) -> NodeRecord {
+        let none = Epoch(0);
+        NodeRecord {
+            node,
+            group,
+            incarnation: Incarnation(0),
+            state: NodeState::Away,
+            is_durable: false,
+            admitted: none,
+            serving_since: none,
+            known_start: none,
+        }
     }
 }
 

@@ -167,6 +167,27 @@ pub enum MembershipChange {
         /// The group.
         group: u8,
     },
+    /// Adds a data node to an open group, as one more replica of its partitions. It joins as a node does that
+    /// returns. This change begins no epoch.
+    AddReplica {
+        /// The node, which no group has yet.
+        node: NodeId,
+        /// The group.
+        group: u8,
+    },
+    /// A node that was added as a replica is to be removed, or to stay. This change begins no epoch.
+    LeaveReplica {
+        /// The node.
+        node: NodeId,
+        /// Whether it is to be removed.
+        leaves: bool,
+    },
+    /// A replica that leaves is no member from now on, and never again: another node of its group serves, and
+    /// its disk counts.
+    RemoveReplica {
+        /// The node.
+        node: NodeId,
+    },
     /// Every disk that counts has the commits up to this number. This change begins no epoch.
     NoteDurable {
         /// The number.
@@ -201,7 +222,7 @@ pub enum ChangeRefused {
     GroupLeaves(u8),
     /// A node has or had a group already, the group has no nodes, or it is not the one that the change needs.
     WrongGroup,
-    /// The membership would have more than [`MEMBERS_MAX`] nodes.
+    /// The membership would have more than [`MEMBERS_MAX`] nodes, or a group more than [`REPLICAS_MAX`].
     TooManyNodes,
     /// All 24-bit epochs are used up.
     EpochsExhausted,
@@ -209,6 +230,8 @@ pub enum ChangeRefused {
 
 /// Maximum number of data nodes: a word holds the destinations of a decision of the sequencer.
 pub const MEMBERS_MAX: usize = 64;
+/// Maximum number of data nodes of a group.
+pub const REPLICAS_MAX: usize = 4;
 
 /// The committed membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,8 +247,12 @@ pub struct Membership {
     pub is_leaving: bool,
     /// Whether no table has partitions in the group that leaves.
     pub is_emptied: bool,
-    /// The nodes whose groups were removed, in ascending order.
+    /// The nodes that were removed, alone or with their groups, in ascending order.
     pub removed: Vec<RemovedNode>,
+    /// The nodes that were added to an open group, each as one more replica.
+    pub added: NodeSet,
+    /// The added nodes that are to be removed.
+    pub leaving: NodeSet,
     /// The replicas of each group of partitions, the primary first. Joining nodes are last.
     pub chains: Vec<Vec<NodeId>>,
     /// The node that numbers commits.
@@ -276,6 +303,8 @@ impl Membership {
             is_leaving: false,
             is_emptied: false,
             removed: Vec::new(),
+            added: NodeSet::EMPTY,
+            leaving: NodeSet::EMPTY,
             chains,
             sequencer,
             started: Epoch(0),
@@ -348,7 +377,7 @@ impl Membership {
 
     /// Whether a serving node has every commit of the epochs before: it serves since an epoch that has
     /// started everywhere, or since the last restart of all nodes.
-    fn is_complete(&self, record: &NodeRecord) -> bool {
+    pub(super) fn is_complete(&self, record: &NodeRecord) -> bool {
         record.is_serving() && record.serving_since <= self.started.max(self.restarted)
     }
 
@@ -381,6 +410,15 @@ impl Membership {
                 return Ok(next);
             }
             MembershipChange::RemoveGroup { group } => next.remove_group(*group)?,
+            MembershipChange::AddReplica { node, group } => {
+                next.add_replica(*node, *group)?;
+                return Ok(next);
+            }
+            MembershipChange::LeaveReplica { node, leaves } => {
+                next.leave_replica(*node, *leaves)?;
+                return Ok(next);
+            }
+            MembershipChange::RemoveReplica { node } => next.remove_replica(*node)?,
             MembershipChange::NoteDurable { number, epoch } => {
                 next.check_request(*epoch)?;
                 next.durable = next.durable.max(*number);

@@ -4,6 +4,7 @@
 //! - [`node_set`]: a set of node ids.
 //! - [`membership`]: the value that raft replicates, and its transitions.
 //! - [`group`]: the groups that are added to it, and removed.
+//! - [`replica`]: the replicas that are added to groups, and removed.
 //! - [`codec`]: its bytes.
 //! - [`replication`]: a voter, which replicates it.
 //! - [`lease`]: leases of data nodes, and the end of the leases of evicted ones.
@@ -18,9 +19,10 @@ pub mod lease;
 #[allow(clippy::module_inception)]
 pub mod membership;
 pub mod node_set;
+pub mod replica;
 pub mod replication;
 
 pub use group::{RemovedNode, rotations};
-pub use membership::{ChangeRefused, MEMBERS_MAX, Membership, MembershipChange, NodeRecord, NodeState};
+pub use membership::{ChangeRefused, MEMBERS_MAX, Membership, MembershipChange, NodeRecord, NodeState, REPLICAS_MAX};
 pub use node_set::NodeSet;
 pub use replication::Replication;

@@ -1,4 +1,4 @@
-//! `junctor admin add`: the growth of a cluster by node groups.
+//! `junctor admin add`: the growth of a cluster by node groups and replicas.
 #![allow(clippy::disallowed_methods, reason = "this process operates nodes, and is none itself")]
 
 use std::collections::BTreeSet;
@@ -15,12 +15,15 @@ use super::table::{Cell, Table};
 /// Shown after the options of `junctor admin add`.
 pub const ADD_HELP: &str = "\
 Before, do this while the cluster serves:
-  1. Add the new data nodes to `nodes` of all nodes, as many as there are replicas, with numbers above those of all data
-     nodes and the role `added`: \"5 data,added db5:4100\". They keep the role for ever: it says that they do not vote.
+  1. Add the new data nodes to `nodes` of all nodes. For a new node group, these are NoOfReplicas nodes with numbers
+     above those of all data nodes and the role `added`: \"5 data,added db5:4100\". For one more replica of node group 0
+     it is a node with the role `added:0`: \"3 data,added:0 db3:4100\". NoOfReplicas stays. The nodes keep the role for
+     ever: it says that they do not vote.
   2. Restart the other nodes, one after the other: `junctor admin rolling-restart`.
   3. Start the new nodes. They join once all nodes have links to them.
 
-The command waits until the new node groups serve with a disk that counts. From then on new tables are placed in all
+The command waits until the new nodes serve with a disk that counts; with --replicas, until each node group has this many
+nodes. A new replica has then copied the rows of its group. From the moment at which a new node group serves, new tables are placed in all
 node groups. It then spreads each table over all of them by ALTER TABLE ... REORGANIZE PARTITION: the rows are copied
 while clients use the table, which for a moment waits for their transactions. Each table needs room for its rows twice
 meanwhile. The command may be stopped and repeated at any time: a table is moved as a whole or not at all.
@@ -45,6 +48,9 @@ pub struct AddOptions {
     /// Maximum time for each step, in seconds: until the new nodes serve, and for each table
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = value_parser!(u64).range(1..=864_000))]
     timeout: u64,
+    /// Wait until each node group has this many data nodes
+    #[arg(long, value_name = "N", value_parser = value_parser!(u8).range(1..=4))]
+    replicas: Option<u8>,
     #[command(flatten)]
     common: Common,
 }
@@ -73,7 +79,7 @@ impl Steps {
 
 /// `junctor admin add`.
 pub fn add(options: &AddOptions) -> Result<()> {
-    let AddOptions { timeout, common } = options;
+    let AddOptions { timeout, replicas, common } = options;
     let timeout = Duration::from_secs(*timeout);
     let mut session = Session::open_for(&common.login, timeout)?;
     let steps = Steps::new(common.json);
@@ -83,7 +89,15 @@ pub fn add(options: &AddOptions) -> Result<()> {
     }
     if let Some(node) = nodes.iter().find(|node| node.state == "REMOVED") {
         let advice = "take it out of `nodes` of all nodes first, and give new nodes other numbers";
-        return Err(format!("node {} was removed with its node group; {advice}", node.id).into());
+        return Err(format!("node {} was removed; {advice}", node.id).into());
+    }
+    if let Some(node) = nodes.iter().find(|node| node.state == "LEAVING") {
+        let advice = "let it stay by `junctor admin remove --replicas N --stay`, or remove it first";
+        return Err(format!("node {} is to be removed; {advice}", node.id).into());
+    }
+    if let Some((group, count)) = replicas.and_then(|replicas| small_group(&nodes, replicas.into())) {
+        let advice = format!("add nodes with the role `added:{group}` to `nodes` of all nodes");
+        return Err(format!("node group {group} has {count} data nodes in `nodes`; {advice}").into());
     }
     let groups = await_groups(&mut session, timeout, &steps)?;
     let tables = retry("tables", timeout, &steps, || session.query(TABLES))?;
@@ -110,7 +124,14 @@ pub fn retry<T>(what: &str, timeout: Duration, steps: &Steps, mut step: impl FnM
 }
 
 fn is_added(node: &Node) -> bool {
-    node.roles.split(',').any(|role| role == "added")
+    node.joins().is_some() || node.roles.split(',').any(|role| role == "added")
+}
+
+/// A node group with fewer data nodes than this, also of those that will join, and their number.
+fn small_group(nodes: &[Node], replicas: usize) -> Option<(u64, usize)> {
+    let groups: BTreeSet<u64> = nodes.iter().filter_map(|node| node.group).collect();
+    let count = |group: u64| nodes.iter().filter(|node| node.group.or(node.joins()) == Some(group)).count();
+    groups.into_iter().map(|group| (group, count(group))).find(|(_, count)| *count < replicas)
 }
 
 /// Waits until all nodes that are added serve with their disks, and their groups are open. Returns the number
@@ -287,6 +308,14 @@ mod tests {
             epoch: 1,
         };
         assert!(is_added(&node("DOWN", None, false)));
+        let replica = Node { roles: "data,sql,added:1".into(), ..node("DOWN", None, false) };
+        assert!(is_added(&replica) && replica.joins() == Some(1));
+        let first = |id, group| Node { id, roles: "data".into(), ..node("SERVING", Some(group), true) };
+        assert!(!is_added(&first(1, 0)) && first(1, 0).joins().is_none());
+        let nodes = [first(1, 0), first(2, 1), replica];
+        assert_eq!((small_group(&nodes, 2), small_group(&nodes, 1)), (Some((0, 1)), None));
+        assert_eq!(small_group(&nodes[1..], 2), None);
+        assert_eq!(small_group(&nodes[1..], 3), Some((1, 2)));
         assert_eq!(state_of(&node("DOWN", None, false)), "has not started");
         assert_eq!(state_of(&node("WAITING", None, false)), "waits until all nodes have links to it");
         assert_eq!(state_of(&node("SERVING", Some(1), true)), "serves");

@@ -11,6 +11,7 @@ mod keys;
 mod nodes;
 mod operate;
 mod remove;
+mod replicas;
 mod session;
 mod table;
 
@@ -50,10 +51,10 @@ pub enum AdminCommand {
     Stop(StopOptions),
     /// Stop a node and let its supervisor start it again.
     Restart(RestartOptions),
-    /// Wait until the added node groups serve, and spread all tables over all node groups.
+    /// Wait until the added nodes serve, and spread all tables over all node groups.
     #[command(after_help = add::ADD_HELP)]
     Add(AddOptions),
-    /// Move all tables off the node group that was added last, and remove its nodes from the cluster.
+    /// Remove the node group that was added last, after all tables have moved, or replicas of each group.
     #[command(after_help = REMOVE_HELP)]
     Remove(RemoveOptions),
     /// Restart all nodes, one after the other, while the cluster serves.

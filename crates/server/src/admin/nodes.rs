@@ -38,6 +38,11 @@ impl Node {
         self.group.is_some()
     }
 
+    /// The node group that it joins as one more replica, by its role.
+    pub fn joins(&self) -> Option<u64> {
+        self.roles.split(',').find_map(|role| role.strip_prefix("added:")?.parse().ok())
+    }
+
     /// Whether it does its work: a data node serves, and its disk counts.
     pub fn is_whole(&self) -> bool {
         match self.has_data() {
@@ -59,7 +64,7 @@ impl Node {
 
     /// Whether the present membership has it.
     pub fn is_member(&self) -> bool {
-        matches!(&*self.state, "SERVING" | "JOINING")
+        matches!(&*self.state, "SERVING" | "JOINING" | "LEAVING")
     }
 
     /// Whether it votes, and its process is heard.

@@ -1,4 +1,4 @@
-//! `junctor admin remove`: a cluster loses the node group that was added last.
+//! `junctor admin remove`: a cluster loses the node group that was added last, or replicas of each group.
 #![allow(clippy::disallowed_methods, reason = "this process operates nodes, and is none itself")]
 
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ use super::Result;
 use super::add::{Steps, TABLES, is_missing, quoted, retry};
 use super::nodes::{self, Node};
 use super::operate::{Common, LOOK_EVERY};
+use super::replicas;
 use super::session::Session;
 use super::table::Table;
 
@@ -25,9 +26,14 @@ directory is refused, and its number is not used again.
 The command may be stopped and repeated at any time. --stay takes the mark back as long as the group is there;
 `junctor admin add` then spreads the tables over all groups again.
 
+With --replicas N instead of a node group, each group keeps N nodes. Only nodes with a role such as `added:0` can be
+removed, and each only while another node of its group serves with a disk that counts. Removed are those that do not
+serve, then those with the highest numbers. --force is needed if only one node is left. No rows move.
+
 Afterwards, take the nodes out of `nodes` of all nodes, and restart these one after the other.
 
 Try it:
+  junctor admin remove --replicas 2 --host 10.0.0.4 --user root --password-file root.password
   junctor admin remove 1 --host 10.0.0.4 --user root --password-file root.password";
 
 /// The node group of every partition of a user's table.
@@ -49,9 +55,15 @@ const NAMES_MAX: usize = 5;
 #[derive(Debug, Args)]
 pub struct RemoveOptions {
     /// The node group, as `junctor admin show` numbers it
-    #[arg(value_name = "GROUP")]
-    group: u8,
-    /// Let a group stay that is to be removed
+    #[arg(value_name = "GROUP", required_unless_present = "replicas", conflicts_with = "replicas")]
+    group: Option<u8>,
+    /// Number of data nodes that each node group keeps
+    #[arg(long, value_name = "N", value_parser = value_parser!(u8).range(1..=4))]
+    replicas: Option<u8>,
+    /// Let node groups keep a single replica, whose loss then stops the cluster
+    #[arg(long, requires = "replicas")]
+    force: bool,
+    /// Let a group, or replicas, stay that are to be removed
     #[arg(long)]
     stay: bool,
     /// Time to wait after each table, in seconds, so that clients have the cluster for themselves
@@ -84,10 +96,14 @@ struct Removal {
 
 /// `junctor admin remove`.
 pub fn remove(options: &RemoveOptions) -> Result<()> {
-    let RemoveOptions { group, stay, pause, timeout, common } = options;
+    let RemoveOptions { group, replicas, force, stay, pause, timeout, common } = options;
     let timeout = Duration::from_secs(*timeout);
     let session = Session::open_for(&common.login, timeout)?;
-    let mut removal = Removal { session, group: *group, timeout, steps: Steps::new(common.json) };
+    let steps = Steps::new(common.json);
+    let Some(group) = group else {
+        return replicas::lower(session, (replicas.unwrap_or(1).into(), *force, *stay), timeout, &steps);
+    };
+    let mut removal = Removal { session, group: *group, timeout, steps };
     if *stay {
         removal.mark("STAY", GroupState::Stays)?;
         removal.tell("stays");

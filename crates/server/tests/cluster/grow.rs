@@ -73,6 +73,12 @@ pub(super) fn filled(name: &str) -> Cluster {
     let mut cluster = Cluster::new(name, &ROLES, "");
     (1..=4).for_each(|node| cluster.start(node));
     [1, 2, CLIENT].into_iter().for_each(|node| cluster.await_address(node));
+    fill(&mut cluster);
+    cluster
+}
+
+/// Makes tables with rows.
+pub(super) fn fill(cluster: &mut Cluster) {
     let mut session = cluster.session(CLIENT);
     for statement in [
         "CREATE DATABASE d",
@@ -87,7 +93,6 @@ pub(super) fn filled(name: &str) -> Cluster {
         session.query(&format!("INSERT INTO d.account VALUES {accounts}")).expect("rows");
         session.query(&format!("INSERT INTO d.keyed VALUES {}", rows(&|id| format!("({id}, {id})")))).expect("rows");
     }
-    cluster
 }
 
 /// Checks all rows at a node: by the primary key, and by the unique index.

@@ -21,5 +21,6 @@ mod pause;
 mod processes;
 mod rejoin;
 mod remove;
+mod replicas;
 mod stops;
 mod tables;

@@ -32,7 +32,7 @@ fn check_removed(cluster: &mut Cluster) {
         assert!(cluster.await_end(node).success(), "{}", cluster.log(node));
         cluster.start(node);
         assert!(!cluster.await_end(node).success());
-        let text = format!("node {node} was removed from the cluster with its node group");
+        let text = format!("node {node} was removed from the cluster");
         assert!(cluster.log(node).contains(&text), "{}", cluster.log(node));
     }
     assert_eq!(state_of_group(cluster), None);

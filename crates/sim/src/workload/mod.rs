@@ -35,6 +35,7 @@ mod index_while_update;
 mod persisted_settings;
 mod phantom;
 mod remove_groups;
+mod remove_replicas;
 mod schema_change;
 mod script;
 mod spread_tables;
@@ -61,6 +62,7 @@ pub use persisted_settings::PersistedSettings;
 pub use phantom::Phantom;
 pub use read_while_write::ReadWhileWrite;
 pub use remove_groups::RemoveGroups;
+pub use remove_replicas::RemoveReplicas;
 pub use schema_change::SchemaChange;
 pub use script::{Audit, Diagnosis, Script};
 pub use spread_tables::SpreadTables;
@@ -165,6 +167,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "multi_step_write" => Box::new(MultiStepWrite::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         "remove_groups" => Box::new(RemoveGroups::new(rounds)),
+        "remove_replicas" => Box::new(RemoveReplicas::new(rounds)),
         "spread_tables" => Box::new(SpreadTables::new(sessions, rounds)),
         "user_lock" => Box::new(UserLock::new(sessions, rounds, rows)),
         "long_transaction" => Box::new(LongTransaction::new(sessions, rounds, rows)),

@@ -215,6 +215,7 @@ forms! {
     Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
     Stop "SHUTDOWN, RESTART" [Server: Shutdown] "1227" "SHUTDOWN NODE 2";
     NodeGroup "ALTER NODEGROUP" [Server: Shutdown] "1227" "ALTER NODEGROUP 1 LEAVE";
+    Replica "ALTER NODE" [Server: Shutdown] "1227" "ALTER NODE 3 LEAVE";
     Backup "BACKUP NODE" [Server: BackupAdmin] "1227" "BACKUP NODE 2 END 'n'";
     FlushTables "FLUSH TABLES" [Server: Reload | FlushTables] "1227" "FLUSH TABLES";
     FlushPrivileges "FLUSH PRIVILEGES" [Server: Reload] "1227" "FLUSH PRIVILEGES";
@@ -275,6 +276,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::Flush(_) => Form::Flush,
         Statement::Stop(_) => Form::Stop,
         Statement::LeaveGroup { .. } => Form::NodeGroup,
+        Statement::LeaveReplica { .. } => Form::Replica,
         Statement::Backup(_) => Form::Backup,
         Statement::ResetPersist { .. } => Form::SetGlobal,
         Statement::Set(items) => {

@@ -78,6 +78,13 @@ pub enum Statement {
         /// Whether it is to be removed; otherwise it is to stay.
         leaves: bool,
     },
+    /// `ALTER NODE number {LEAVE | STAY}`
+    LeaveReplica {
+        /// The node.
+        node: u8,
+        /// Whether it is to be removed; otherwise it is to stay.
+        leaves: bool,
+    },
     /// FLUSH of the things named.
     Flush(Vec<FlushKind>),
     Kill(Box<Kill>),

@@ -122,6 +122,9 @@ impl StatementContext<'_, '_> {
             Statement::LeaveGroup { group, leaves } => {
                 self.control_node(None, NodeQuestion::LeaveGroup { group: *group, leaves: *leaves })
             }
+            Statement::LeaveReplica { node, leaves } => {
+                self.control_node(None, NodeQuestion::LeaveReplica { node: *node, leaves: *leaves })
+            }
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),

@@ -67,7 +67,7 @@ pub struct LdmBlock {
     pub(super) epoch: Epoch,
     /// Nodes that have left the cluster. Nothing waits for them.
     pub(super) gone: NodeWords,
-    /// The order of the others in chains.
+    /// The order of the others in chains, and which of them chains do not name.
     pub(super) late: LateNodes,
     /// Set while the node copies rows: all later changes come as images.
     pub(super) copies_at: Option<CommitNumber>,

@@ -71,13 +71,17 @@ impl LdmBlock {
     }
 
     fn create_partition(&mut self, partition: NewPartition, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let NewPartition { id: partition, layout, chain: configured } = partition;
+        let NewPartition { id: partition, layout, chain: mut configured } = partition;
         if self.partitions.find(partition).is_some() {
             return;
         }
         let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
         let token = OwnerToken::new();
         let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
+        // The chains of catalogs do not name a node that was added to the group as one more replica.
+        if !configured.contains(&self.own) {
+            configured.push(self.own);
+        }
         let chain = self.late.order(&configured, &self.gone);
         let Some(chain_position) = chain.iter().position(|member| *member == self.own) else {
             junctor_kernel::invariant::fail("an ldm is in the chain of its partition", format_args!("{partition:?}"))

@@ -15,7 +15,7 @@ use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::row::check_image;
 use junctor_signals::copy_rows::{CopyPartitions, CopyPartitionsReply, CopyRows, CopyRowsReply};
-use junctor_signals::{LdmSignal, MainSignal, Signal};
+use junctor_signals::{LdmSignal, MainSignal, Signal, crash_point};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{CopyError, PartitionStore, Writer};
 
@@ -186,6 +186,7 @@ impl LdmBlock {
             return self.defer(Deferred::CopyRows(Box::new(reply)), outbox);
         };
         let Some(copy) = slot.copy.as_deref_mut() else { return };
+        outbox.crash_point(crash_point::COPY_ROWS.before());
         let put = put_rows(&mut store, copy, &reply.rows);
         let progress = &self.shared.progress;
         if reply.from == RowId(0) {
@@ -210,6 +211,7 @@ impl LdmBlock {
             slot.copy = None;
         }
         context.buffers.give(reply.rows);
+        outbox.crash_point(crash_point::COPY_ROWS.after());
         if error.is_some() {
             return self.end_copy_run(error, outbox);
         }

@@ -134,11 +134,13 @@ impl QueryBlock {
         require!(!request.transaction.is_some(), "uncommitted versions are read at their owner only");
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_forwarded += 1;
-            // The replica of this node serves reads, if it has one.
-            let distribution = &catalog.distribution;
-            let own = distribution.member_on(request.partition, context.own_address.node);
-            return match own.or(distribution.owner(request.partition)) {
-                Some(owner) => forward_to_owner(owner, request, outbox),
+            // Reads come here only if this node has a replica, which chains do not name if it was added later.
+            // All replicas of a partition are at the same instance.
+            return match catalog.distribution.owner(request.partition) {
+                Some(owner) => {
+                    let own = Address { node: context.own_address.node, ..owner };
+                    forward_to_owner(own, request, outbox)
+                }
                 None => fail(request, Error::table_definition_changed(), None, outbox),
             };
         };

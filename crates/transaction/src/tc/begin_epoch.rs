@@ -1,6 +1,8 @@
 //! The start of an epoch. Transactions without a number that are in prepare are rolled back, here and at
 //! their participants, and so are those that have written or locked at a node that is gone. Their clients get
-//! error 1213. Nodes that have left take no part any more.
+//! error 1213. Nodes that have left take no part any more. If a node was added to its group as one more
+//! replica, the transactions that have begun before do not know that it gets their images: they are rolled
+//! back, too.
 
 use junctor_kernel::{Context, Outbox, require};
 use junctor_model::id::{Epoch, StatementNumber};
@@ -25,10 +27,14 @@ impl TcBlock {
     ) {
         let BeginEpoch { epoch, gone, .. } = signal;
         if epoch > self.epoch {
+            let has_new_replica = signal.late.adds_to(&self.late);
             self.late = signal.late.clone();
             outbox.crash_point(crash_point::EPOCH_TC.before());
             self.start_epoch(epoch);
             self.leave_nodes(&gone);
+            if has_new_replica {
+                self.give_up_undecided();
+            }
         }
         // tc sends itself the signal again until nothing of an earlier epoch is left.
         let mut ended = 0;
@@ -62,6 +68,16 @@ impl TcBlock {
         for place in 0..self.transactions.high_water() as u32 {
             let Some(handle) = self.transactions.handle_at(place) else { continue };
             self.record(handle).leave_nodes(gone);
+        }
+    }
+
+    /// Lets no transaction commit that is not decided yet.
+    fn give_up_undecided(&mut self) {
+        for place in 0..self.transactions.high_water() as u32 {
+            let Some(handle) = self.transactions.handle_at(place) else { continue };
+            let record = self.record(handle);
+            let is_decided = matches!(record.phase, Phase::Committing | Phase::WaitingStable | Phase::WaitingDurable);
+            record.is_lost |= !is_decided && !record.participants.is_empty();
         }
     }
 

@@ -135,14 +135,14 @@ impl TcBlock {
         let record = record_of(transactions, handle);
         let chain = catalog.distribution.chain(partition);
         let found = chain.and_then(|chain| match epoch.0 {
-            0 => chain.first().map(|owner| (owner, chain)),
-            _ => late.primary(chain, gone).and_then(|at| Some((chain.iter().find(|it| **it == at)?, chain))),
+            0 => chain.first().map(|owner| (*owner, chain)),
+            _ => late.primary(chain, gone).map(|owner| (owner, chain)),
         });
         let Some((owner, chain)) = found else {
             record.running.error.get_or_insert_with(Error::table_definition_changed);
             return context.buffers.give(input);
         };
-        record.touch(*owner, partition, chain);
+        record.touch(owner, partition, late.whole(chain));
         record.outstanding += 1;
         require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;
@@ -168,7 +168,7 @@ impl TcBlock {
             input,
             output: Buffer::new(),
         };
-        outbox.send(*owner, Signal::Ldm(LdmSignal::WriteRows(request)));
+        outbox.send(owner, Signal::Ldm(LdmSignal::WriteRows(request)));
     }
 
     pub(super) fn on_write_rows_reply(

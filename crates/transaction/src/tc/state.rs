@@ -400,9 +400,9 @@ impl TransactionRecord {
         self.outstanding == 0
     }
 
-    /// Records that `at` gets a part of the current statement for a partition with this chain. A node of the
-    /// chain that is gone may be back when the transaction prepares.
-    pub fn touch(&mut self, at: Address, partition: PartitionId, chain: &[Address]) {
+    /// Records that `at` gets a part of the current statement for a partition with these replicas. A node of
+    /// them that is gone may be back when the transaction prepares.
+    pub fn touch(&mut self, at: Address, partition: PartitionId, replicas: impl Iterator<Item = Address>) {
         // Few instances take part, so a linear search is cheaper than a map.
         if !self.participants.iter().any(|participant| participant.at == at) {
             self.participants.push(Participant {
@@ -415,9 +415,9 @@ impl TransactionRecord {
             });
         }
         let primary = at;
-        for at in chain.iter().copied().filter(|at| *at != primary) {
-            // A change of the schema may hide the partition before its reply arrives, so its chain is noted
-            // now.
+        for at in replicas.filter(|at| *at != primary) {
+            // A change of the schema may hide the partition before its reply arrives, so its replicas are
+            // noted now.
             if !self.backups.iter().any(|backup| (backup.at, backup.partition) == (at, partition)) {
                 self.backups.push(Backup { at, partition, has_written: false });
             }

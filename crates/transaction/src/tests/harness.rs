@@ -292,13 +292,17 @@ impl Harness {
 
     /// Creates the partitions of the tables, each with a chain over all nodes, and publishes the tables.
     pub fn create_tables(&mut self, tables: &[&Arc<TableLayout>]) {
+        self.create_tables_at(self.nodes.len() as u8, tables);
+    }
+
+    /// As [`Harness::create_tables`], with chains over the first nodes only.
+    pub fn create_tables_at(&mut self, last: u8, tables: &[&Arc<TableLayout>]) {
         let ldms = self.nodes[0].ldms.len() as u16;
         for layout in tables {
             for index in 0..layout.definition.partition_count {
                 let partition = PartitionId { table: layout.definition.id, index };
-                let nodes = 1..=self.nodes.len() as u8;
                 let chain: Vec<Address> =
-                    nodes.map(|node| Address::new(NodeId(node), Module::Ldm, index % ldms)).collect();
+                    (1..=last).map(|node| Address::new(NodeId(node), Module::Ldm, index % ldms)).collect();
                 self.catalog.distribution.put(partition, chain.clone());
                 for member in &chain {
                     let change = PartitionChange::Create { chain: chain.clone() };

@@ -293,6 +293,34 @@ fn tables_of_another_node_without_a_placement_get_it_from_their_chains() {
 }
 
 #[test]
+fn a_replica_that_was_added_restores_the_partitions_of_its_group_and_the_chains_of_the_others() {
+    let mut stage = Stage::durable();
+    (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
+    stage.create_database();
+    for name in ["a", "b"] {
+        assert_eq!(stage.change(create_odd(name)).error, None);
+    }
+    let records = stage.records();
+    let restored = |beside: Option<u8>| {
+        let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+        (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
+        (stage.main.own.node, stage.main.beside) = (NodeId(9), beside.map(NodeId));
+        stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole")
+    };
+    let (other, of_first, of_second) = (restored(None), restored(Some(1)), restored(Some(3)));
+    assert!(other.owners(NodeId(9)).is_empty());
+    for (added, beside) in [(&of_first, NodeId(1)), (&of_second, NodeId(3))] {
+        assert_eq!(places(&added.catalog), places(&other.catalog), "catalogs do not name it");
+        let owners = added.owners(NodeId(9));
+        let expected: Vec<(PartitionId, Address)> = other.owners(beside);
+        assert!(!owners.is_empty() && owners.len() == expected.len());
+        for ((partition, at), (expected, its)) in owners.into_iter().zip(expected) {
+            assert_eq!((partition, at), (expected, Address { node: NodeId(9), ..its }));
+        }
+    }
+}
+
+#[test]
 fn an_unfinished_alteration_is_undone_in_the_same_way_every_time() {
     let mut stage = Stage::durable();
     stage.create_database();

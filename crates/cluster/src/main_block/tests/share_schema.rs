@@ -95,3 +95,30 @@ fn a_node_that_is_away_from_a_group_that_leaves_prevents_no_schema_changes() {
     apply(&mut membership, MembershipChange::LeaveGroup { group: 1, leaves: false });
     assert_eq!(preventing(&membership), [4]);
 }
+
+#[test]
+fn a_replica_that_was_added_and_is_away_prevents_no_schema_changes() {
+    let membership = Membership::create(&[(NodeId(1), 0)], vec![vec![NodeId(1)]], NodeId(1));
+    let apply = |membership: Membership, change: MembershipChange| {
+        let after = membership.apply(&change).expect("it is possible");
+        let epoch = after.epoch;
+        after.apply(&MembershipChange::NoteStarted { epoch }).unwrap_or(after)
+    };
+    let preventing = |membership: &Membership| -> Vec<u8> {
+        let records = membership.nodes.iter().filter(|record| prevents_changes(membership, record));
+        records.map(|record| record.node.0).collect()
+    };
+    let epoch = membership.epoch;
+    let membership = apply(membership, MembershipChange::NoteStarted { epoch });
+    let membership = apply(membership, MembershipChange::AddReplica { node: NodeId(2), group: 0 });
+    assert_eq!(preventing(&membership), Vec::<u8>::new());
+    let joining = apply(membership, MembershipChange::Admit { node: NodeId(2), incarnation: Incarnation(9) });
+    assert_eq!(preventing(&joining), [2], "it takes over the schema");
+    let epoch = joining.epoch;
+    let serving = apply(joining, MembershipChange::Serve { node: NodeId(2), epoch });
+    let (nodes, epoch) = ([NodeId(2)].into_iter().collect(), serving.epoch);
+    let marked = apply(serving, MembershipChange::MarkDurable { nodes, epoch });
+    let evict = |node| MembershipChange::Evict { nodes: [NodeId(node)].into_iter().collect(), avoid: None };
+    assert_eq!(preventing(&apply(marked.clone(), evict(1))), [1]);
+    assert_eq!(preventing(&apply(marked, evict(2))), Vec::<u8>::new());
+}

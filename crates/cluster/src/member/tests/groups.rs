@@ -1,10 +1,10 @@
 //! Node groups that are added and removed.
 
 use super::*;
-use crate::member::GroupRefusal;
+use crate::member::RemovalRefusal;
 
 /// Restarts a cluster with two more data nodes, 5 and 6, of these roles.
-fn extended(roles: &str) -> Cluster {
+pub(super) fn extended(roles: &str) -> Cluster {
     let mut cluster = formed(&SMALL);
     cluster.kill_all();
     for node in [NodeId(5), NodeId(6)] {
@@ -41,7 +41,7 @@ fn grown() -> Cluster {
     cluster
 }
 
-fn change_group(cluster: &mut Cluster, at: u8, group: u8, leaves: bool) -> Result<(), GroupRefusal> {
+fn change_group(cluster: &mut Cluster, at: u8, group: u8, leaves: bool) -> Result<(), RemovalRefusal> {
     let result = cluster.places.get_mut(&NodeId(at)).unwrap().member.as_mut().unwrap().change_group(group, leaves);
     cluster.collect();
     result
@@ -78,13 +78,13 @@ fn state_of_group(cluster: &Cluster, group: u64) -> Option<Value> {
 fn only_the_last_group_leaves_and_only_one_that_was_added() {
     let mut cluster = grown();
     let leader = cluster.leader().unwrap();
-    let lasting = |text: &str| Err(GroupRefusal::Lasting(text.to_owned()));
+    let lasting = |text: &str| Err(RemovalRefusal::Lasting(text.to_owned()));
     let refused = [(0, "has been there since the first start, and its nodes vote"), (2, "does not exist")];
     for (group, text) in refused {
         assert_eq!(change_group(&mut cluster, leader, group, true), lasting(&format!("node group {group} {text}")));
     }
     for node in (1..=6).filter(|node| *node != leader) {
-        let passing = GroupRefusal::Passing("this node does not lead the cluster".to_owned());
+        let passing = RemovalRefusal::Passing("this node does not lead the cluster".to_owned());
         assert_eq!(change_group(&mut cluster, node, 1, true), Err(passing));
     }
     assert_eq!(change_group(&mut cluster, leader, 1, false), Ok(()), "it stays");
@@ -133,7 +133,7 @@ fn a_group_is_removed_once_it_is_empty_and_its_nodes_never_return() {
         cluster.start(node);
         cluster.run_until("it is refused", |it| it.places[&NodeId(node)].stopped.is_some());
         let reason = cluster.places[&NodeId(node)].stopped.clone().unwrap();
-        let expected = format!("node {node} was removed from the cluster with its node group");
+        let expected = format!("node {node} was removed from the cluster");
         assert!(reason.starts_with(&expected), "{reason}");
         cluster.kill(node);
     }
@@ -172,7 +172,7 @@ fn the_lives_that_a_membership_lacks_are_refused() {
 fn a_group_is_said_to_stay_only_if_no_change_is_under_way() {
     let mut cluster = grown();
     let leader = cluster.leader().unwrap();
-    let passing = || Err(GroupRefusal::Passing("the membership changes".to_owned()));
+    let passing = || Err(RemovalRefusal::Passing("the membership changes".to_owned()));
     // The entry is proposed, and no other voter has it.
     let leading = cluster.places.get_mut(&NodeId(leader)).unwrap().member.as_mut().unwrap();
     assert_eq!(leading.change_group(1, true), Ok(()));

@@ -2,6 +2,7 @@
 
 mod disks;
 mod groups;
+mod replicas;
 mod silence;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -194,16 +194,19 @@ impl Parser<'_> {
         Ok(Statement::Stop(StopStatement { node: Some(number), restarts, is_forced }))
     }
 
-    /// ALTER NODEGROUP number {LEAVE | STAY}
-    pub(super) fn alter_node_group(&mut self) -> Parse<Statement> {
+    /// ALTER {NODEGROUP | NODE} number {LEAVE | STAY}
+    pub(super) fn alter_node(&mut self, is_group: bool) -> Parse<Statement> {
         self.advance();
         self.advance();
-        let Ok(group) = u8::try_from(self.long_number()?) else { return self.syntax() };
+        let Ok(number) = u8::try_from(self.long_number()?) else { return self.syntax() };
         let leaves = self.accept_word(Keyword::Leave);
         if !leaves {
             self.expect_text("STAY")?;
         }
-        Ok(Statement::LeaveGroup { group, leaves })
+        Ok(match is_group {
+            true => Statement::LeaveGroup { group: number, leaves },
+            false => Statement::LeaveReplica { node: number, leaves },
+        })
     }
 
     /// BACKUP NODE number {BEGIN 'store' AS 'name' | COPY 'name' UNTIL number | END 'name'}, by which

@@ -81,7 +81,8 @@ impl Parser<'_> {
                 self.advance();
                 self.create_view(true)
             }
-            Keyword::Alter if self.next_is_text("NODEGROUP") => self.alter_node_group(),
+            Keyword::Alter if self.next_is_text("NODEGROUP") => self.alter_node(true),
+            Keyword::Alter if self.next_is_text("NODE") => self.alter_node(false),
             Keyword::Analyze => self.table_maintenance(TableMaintenance::Analyze),
             Keyword::Check => self.table_maintenance(TableMaintenance::Check),
             Keyword::Optimize => self.table_maintenance(TableMaintenance::Optimize),

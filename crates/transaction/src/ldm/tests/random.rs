@@ -25,6 +25,18 @@ pub(super) struct Session {
     /// The statement in progress, and whether it is autocommit.
     pub running: Option<(OperationId, bool)>,
     pub statements: u32,
+    /// Whether a change of the membership may have ended the transaction.
+    pub may_be_lost: bool,
+}
+
+impl Session {
+    /// Ends the transaction.
+    pub fn end(&mut self, harness: &mut Harness, ending: Ending) {
+        let error = harness.end(self.transaction, ending).error.map(|error| error.code);
+        let is_lost = error == Some(ErrorCode::Deadlock) && self.may_be_lost && ending == Ending::Commit;
+        assert!(error.is_none() || is_lost, "{error:?}");
+        (self.transaction, self.may_be_lost) = (TransactionId::default(), false);
+    }
 }
 
 #[test]
@@ -60,7 +72,7 @@ pub(super) fn random_history(seed: u64, nodes: u8) -> (Harness, SampleTable) {
     }
     for session in &mut sessions {
         if session.transaction.is_some() {
-            assert_eq!(harness.end(session.transaction, Ending::Commit).error, None, "seed {seed}");
+            session.end(&mut harness, Ending::Commit);
         }
     }
     harness.advance(Duration::from_millis(100));
@@ -91,9 +103,7 @@ pub(super) fn advance(
     let is_last = session.statements >= STATEMENTS_PER_SESSION;
     if session.transaction.is_some() && (is_last || random.one_in(4)) {
         let ending = if random.one_in(3) { Ending::Rollback } else { Ending::Commit };
-        assert_eq!(harness.end(session.transaction, ending).error, None);
-        session.transaction = TransactionId::default();
-        return;
+        return session.end(harness, ending);
     }
     if is_last {
         return;
