@@ -355,6 +355,10 @@ impl Replica {
         if is_current && commits_unknown {
             return Err(Refusal::LostEntries);
         }
+        // The leader asks this voter to campaign at once.
+        if message.get_msg_type() == MessageType::MsgTimeoutNow && self.writes_snapshot() {
+            return Ok(());
+        }
         // Answers of voters that have left are of no use, and their refusal is no error.
         let _ = self.node.step(message);
         self.replace_timeout();
@@ -385,10 +389,23 @@ impl Replica {
             StateRole::Leader => false,
         };
         if is_wanted {
-            // The voter is no candidate in the only case of an error: it is no voter any longer.
-            let _ = self.node.campaign();
+            self.campaign();
             self.replace_timeout();
         }
+    }
+
+    /// Campaigns, unless a snapshot is being written: `raft` stops its process when it looks for entries that
+    /// the snapshot has replaced.
+    fn campaign(&mut self) {
+        if !self.writes_snapshot() {
+            // The voter is no candidate in the only case of an error: it is no voter any longer.
+            let _ = self.node.campaign();
+        }
+    }
+
+    /// Whether a snapshot from the leader is not on disk yet.
+    fn writes_snapshot(&self) -> bool {
+        self.node.store().snapshot.get_metadata().index > self.node.raft.raft_log.applied
     }
 
     /// Proposes another set of voters.
@@ -421,8 +438,7 @@ impl Replica {
         self.node.raft.become_follower(self.node.raft.term, raft::INVALID_ID);
         let mut living = self.voters.voters().iter().filter(|voter| **voter != leader);
         if living.next() == Some(&self.voter) {
-            // The voter is no candidate in the only case of an error: it is no voter any longer.
-            let _ = self.node.campaign();
+            self.campaign();
         }
         self.replace_timeout();
     }

@@ -76,6 +76,29 @@ fn a_lost_snapshot_is_sent_again() {
     cluster.run_until(100 * TICK_STEPS, |cluster| cluster.nodes[&deaf].values.len() == 100);
 }
 
+/// The leader ended while a voter wrote its snapshot. The voter campaigned, and `raft` stopped the process.
+#[test]
+fn a_voter_that_writes_a_snapshot_does_not_campaign() {
+    let mut cluster = Cluster::new(3, 6);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    let leader = cluster.leader().unwrap();
+    let deaf = ids(1..=3).into_iter().find(|voter| *voter != leader).unwrap();
+    cluster.cut(leader, deaf);
+    for value in 0..100u8 {
+        cluster.propose(&[value]).unwrap();
+        cluster.run(4);
+    }
+    cluster.heal();
+    for _ in 0..20 * TICK_STEPS {
+        cluster.step();
+        cluster.with(deaf, |replica| {
+            replica.note_leader_ended(leader);
+            replica.campaign_again();
+        });
+    }
+    cluster.run_until(100 * TICK_STEPS, |cluster| cluster.nodes[&deaf].values.len() == 100);
+}
+
 #[test]
 fn one_change_of_voters_is_under_way_at_a_time() {
     let mut cluster = Cluster::new(3, 2);
