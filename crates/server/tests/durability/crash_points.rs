@@ -56,7 +56,7 @@ fn block_checkpoints(folder: &Path) {
 
 /// Whether a step is one of clusters, which a server alone does not take. Simulated nodes crash there.
 fn is_of_cluster(step: &str) -> bool {
-    ["images.", "epoch.", "number.", "voter."].iter().any(|prefix| step.starts_with(prefix))
+    ["images.", "epoch.", "number.", "voter.", "member.", "copy."].iter().any(|prefix| step.starts_with(prefix))
 }
 
 /// Plays the script until the server kills itself at the point, and stops a server that has not. Returns the
