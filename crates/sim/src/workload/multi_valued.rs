@@ -28,8 +28,8 @@ const PROBES: i64 = 1_000_000;
 const KEY_ELEMENT: i64 = 1_000_000_000;
 const SCAN: &str = "SELECT id, v, doc FROM tagged WHERE id < 1000000";
 
-/// The workload `multi_valued`, whose first session changes the indexes, and `multi_valued_rows`, in which all
-/// sessions write.
+/// The workload `multi_valued`, whose first session changes the indexes, and `multi_valued_rows`, in which
+/// all sessions write.
 #[derive(Debug)]
 pub struct MultiValued {
     ledger: Ledger,

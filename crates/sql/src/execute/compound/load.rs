@@ -1,4 +1,5 @@
-//! LOAD DATA and LOAD XML: reads the lines or rows of a file and inserts them in batches, like the rows of a query.
+//! LOAD DATA and LOAD XML: reads the lines or rows of a file and inserts them in batches, like the rows of a
+//! query.
 //!
 //! The client of LOAD DATA LOCAL sends the file in packets, each at the server's request, so that at most one
 //! packet and an incomplete line are in memory. The client sends the file to its end whatever happens. After

@@ -228,7 +228,7 @@ impl XmlReader {
             }
             State::CharacterData => {
                 if self.is_in_row {
-                    // What is no entity stays as it is when the text ends.
+                    // The end of the text replaces entities, and an ampersand here is none.
                     match byte {
                         b'&' => self.text.extend_from_slice(b"&amp;"),
                         _ => self.text.push(byte),
