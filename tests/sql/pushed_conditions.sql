@@ -69,4 +69,16 @@ EXECUTE p USING @a, @b;
 -- Errors and warnings of rows that a condition leaves out.
 SELECT * FROM (SELECT k, SUM(1 / k) FROM sale WHERE id < 20 GROUP BY k) d WHERE k = 2;
 SELECT * FROM (SELECT DISTINCT k FROM sale) d WHERE 10 / k > 4 ORDER BY k;
+-- Queries that group by other collations than the set operation has.
+CREATE TABLE general (s VARCHAR(10) COLLATE utf8mb4_general_ci);
+INSERT INTO general VALUES ('a'), ('A');
+CREATE TABLE upper (s VARCHAR(10) COLLATE utf8mb4_general_ci);
+INSERT INTO upper VALUES ('A');
+CREATE TABLE lower (s VARCHAR(10) COLLATE utf8mb4_general_ci);
+INSERT INTO lower VALUES ('a');
+CREATE TABLE exact (s VARCHAR(10) COLLATE utf8mb4_bin);
+INSERT INTO exact VALUES ('z');
+SELECT * FROM (SELECT s, COUNT(*) OVER (PARTITION BY s) c FROM general UNION ALL SELECT s, 0 FROM exact) d WHERE d.s = 'A';
+SELECT * FROM (SELECT s FROM (SELECT s FROM lower INTERSECT SELECT s FROM upper) i UNION ALL SELECT s FROM exact) d WHERE d.s = 'a';
+SELECT c FROM (SELECT s, COUNT(*) c FROM general GROUP BY s UNION ALL SELECT s, 0 FROM exact) d WHERE d.s IN ('a', 'A');
 DROP DATABASE cli_pushed_conditions;

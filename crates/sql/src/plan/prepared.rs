@@ -14,7 +14,9 @@ use crate::parse::{Deprecation, Statement};
 /// A session that needs another plan for the same text gets another record.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
-    /// The syntax tree, with session values replaced by parameters.
+    /// The syntax tree as it was parsed.
+    pub source: Arc<Statement>,
+    /// The syntax tree, with session values replaced by parameters, and completed for the tables as they are.
     pub statement: Arc<Statement>,
     /// The values that only the session knows. They are parameters, numbered after those of the client.
     pub session_values: Arc<[SessionValue]>,
@@ -30,6 +32,8 @@ pub(crate) struct PreparedStatement {
     /// The kinds of parameters for which the plan was made, those of session values last.
     pub kinds: Vec<ParameterKind>,
     pub settings: u64,
+    /// The settings with which the text was parsed. Only statements with these settings are shared.
+    pub parsed_with: u64,
     pub digest: PreparedDigest,
     /// Version of the dictionary that the plan was last checked against.
     pub dictionary_version: AtomicU64,
@@ -117,6 +121,7 @@ impl PreparedStatements {
         for (_, statement) in &mut self.0 {
             if statement.plan.as_ref().is_some_and(&is_old) {
                 *statement = Arc::new(PreparedStatement {
+                    source: Arc::clone(&statement.source),
                     statement: Arc::clone(&statement.statement),
                     session_values: Arc::clone(&statement.session_values),
                     text: statement.text.clone(),

@@ -81,17 +81,27 @@ pub(super) fn replace_nulls(
                     }
                 }
                 InsertSource::Select(select) => {
-                    for (item, column) in select.projection.iter_mut().zip(&targets) {
-                        let (SelectItem::Expression { expression, .. }, Some(column)) = (item, column) else {
-                            continue;
-                        };
-                        replace_null(expression, column);
-                    }
+                    // How many columns `*` stands for is not known here, so values behind one count from the end.
+                    let is_list = |item: &SelectItem| !matches!(item, SelectItem::Expression { .. });
+                    let items = &mut select.projection;
+                    let first = items.iter().position(is_list).unwrap_or(items.len());
+                    let behind = items.iter().rposition(is_list).map_or(0, |last| items.len() - last - 1);
+                    let length = items.len();
+                    let front = items[..first].iter_mut().zip(&targets).map(|(item, column)| (item, *column));
+                    front.for_each(replace_item);
+                    let back = items[length - behind..].iter_mut().rev().zip(targets.iter().rev());
+                    back.map(|(item, column)| (item, *column)).for_each(replace_item);
                 }
                 InsertSource::UniformRows { .. } | InsertSource::Load(_) => {}
             }
         }
         _ => {}
+    }
+}
+
+fn replace_item((item, column): (&mut SelectItem, Option<&ColumnDefinition>)) {
+    if let (SelectItem::Expression { expression, .. }, Some(column)) = (item, column) {
+        replace_null(expression, column);
     }
 }
 

@@ -21,12 +21,17 @@ use crate::plan::statement_time;
 impl StatementContext<'_, '_> {
     /// Replaces the expressions whose value only the session knows by parameters, numbered from `first` on.
     /// An expression that is an error stays, so that binding reports the error.
-    pub(super) fn lift_session_values(&self, statement: &mut Statement, first: ParameterNumber) -> Vec<SessionValue> {
+    pub(super) fn lift_session_values(
+        &self,
+        statement: &mut Statement,
+        first: ParameterNumber,
+        database: Option<&str>,
+    ) -> Vec<SessionValue> {
         let dictionary = &self.engine.gateway.catalog().dictionary;
         let known = (dictionary, self.session.temporary_owner());
-        add_clock_assignments(statement, known, self.session.database());
+        add_clock_assignments(statement, known, database);
         if self.session.variables.nulls_are_now() {
-            replace_nulls(statement, known, self.session.database());
+            replace_nulls(statement, known, database);
         }
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
@@ -43,7 +48,7 @@ impl StatementContext<'_, '_> {
         });
         let owner = self.session.temporary_owner();
         with_statement_time(statement, (first, lifted), &|name| {
-            let database = name.database.as_deref().or(self.session.database());
+            let database = name.database.as_deref().or(database);
             let found = database.and_then(|database| dictionary.table_seen_by(owner, database, &name.name));
             found.is_some_and(|layout| layout.time_to_live.is_some())
         })

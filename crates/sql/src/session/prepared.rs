@@ -5,7 +5,7 @@
 //! each execution.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use junctor_expression::{Kind, Parameters};
 use junctor_gateway::invariant;
@@ -21,6 +21,7 @@ use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail};
 use crate::parse::statement::InsertSource;
+use crate::parse::session_value::SessionValue;
 use crate::parse::{ParameterNumber, Statement, parse_in};
 use crate::plan::Plan;
 use crate::plan::PreparedStatement;
@@ -99,12 +100,13 @@ impl StatementContext<'_, '_> {
         // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
         self.session.warn_of(&parsed.deprecations);
-        let mut statement = parsed.statement;
-        if is_unpreparable(&statement) {
+        let source = Arc::new(parsed.statement);
+        if is_unpreparable(&source) {
             let message = "This command is not supported in the prepared statement protocol yet";
             return Err(Error::new(ErrorCode::UnpreparableStatement, message));
         }
-        let session_values = self.lift_session_values(&mut statement, ParameterNumber(parsed.parameter_count));
+        let first = ParameterNumber(parsed.parameter_count);
+        let (statement, session_values) = self.lift(&source, first, self.session.database());
         self.evaluate_session_values(&session_values)?;
         self.session.seed = self.turn.random.word();
         let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
@@ -125,7 +127,8 @@ impl StatementContext<'_, '_> {
             None => (None, None),
         };
         let statement = Arc::new(PreparedStatement {
-            statement: Arc::new(statement),
+            source,
+            statement,
             session_values: session_values.into(),
             text: text[..text.len().min(SHOWN_BYTES_MAX)].into(),
             parameter_count,
@@ -133,6 +136,7 @@ impl StatementContext<'_, '_> {
             plan: lasting,
             kinds: self.engine.work.kinds.clone(),
             settings: key.settings,
+            parsed_with: key.settings,
             digest: self.prepared_digest(text),
             dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
             database: self.session.database.clone(),
@@ -247,7 +251,14 @@ impl StatementContext<'_, '_> {
             invariant::fail("a prepared statement exists while it is executed", format_args!("number {id}"))
         };
         let settings = self.session.plan_settings();
-        if prepared.session_values.is_empty() {
+        let (statement, session_values) = match self.lift_again(&prepared, settings) {
+            Ok(lifted) => lifted,
+            Err(error) => {
+                self.session.clear_diagnostics();
+                return fail(self, &error);
+            }
+        };
+        if session_values.is_empty() {
             self.engine.work.session_values.clear();
             self.engine.work.session_kinds.clear();
         }
@@ -272,7 +283,9 @@ impl StatementContext<'_, '_> {
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
         let has_kinds = |kinds: &[ParameterKind]| serve_all(kinds, &self.engine.work.kinds);
         let dictionary = &self.engine.gateway.catalog().dictionary;
-        if let Some(known) = self.engine.shared_statements.get(&key, has_kinds, dictionary)
+        let is_shared = settings == prepared.parsed_with;
+        if is_shared
+            && let Some(known) = self.engine.shared_statements.get(&key, has_kinds, dictionary)
             && let Some(plan) = known.plan.clone()
             && !is_outdated(&plan)
         {
@@ -286,7 +299,7 @@ impl StatementContext<'_, '_> {
         self.session.seed = self.turn.random.word();
         let work = &mut self.engine.work;
         work.execution_values.clone_from(&work.parameters);
-        let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
+        let progress = match self.plan(&statement, prepared.database.as_deref()) {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
                 refuse_lock_calls(self, &planned.plan)
@@ -295,15 +308,15 @@ impl StatementContext<'_, '_> {
             Err(_) if self.engine.lock_calls.get_mut().awaits_files() => Progress::Waiting,
             Err(error) => {
                 self.session.clear_diagnostics();
-                let error = self.instead_of(error, &prepared.statement);
+                let error = self.instead_of(error, &statement);
                 fail(self, &error)
             }
             Ok(None) => {
-                if !keeps_diagnostics(&prepared.statement) {
+                if !keeps_diagnostics(&statement) {
                     self.session.clear_diagnostics();
                 }
                 self.note_calls();
-                self.execute_without_plan(&prepared.statement, input.protocol)
+                self.execute_without_plan(&statement, input.protocol)
             }
             Ok(Some(planned)) => {
                 self.session.clear_diagnostics();
@@ -312,20 +325,24 @@ impl StatementContext<'_, '_> {
                 self.note_plan_work(&plan);
                 if !planned.is_volatile {
                     let statement = Arc::new(PreparedStatement {
-                        statement: Arc::clone(&prepared.statement),
-                        session_values: Arc::clone(&prepared.session_values),
+                        source: Arc::clone(&prepared.source),
+                        statement: Arc::clone(&statement),
+                        session_values,
                         text: prepared.text.clone(),
                         parameter_count: prepared.parameter_count,
                         bytes: prepared.bytes,
                         plan: Some(plan.clone()),
                         kinds: self.engine.work.kinds.clone(),
                         settings,
+                        parsed_with: prepared.parsed_with,
                         digest: prepared.digest.clone(),
                         dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
                         database: prepared.database.clone(),
                         deprecations: Arc::clone(&prepared.deprecations),
                     });
-                    self.engine.shared_statements.put(&key, &statement);
+                    if is_shared {
+                        self.engine.shared_statements.put(&key, &statement);
+                    }
                     self.session.statements.insert(id, statement);
                 }
                 self.execute_plan(&plan, input)
@@ -333,6 +350,45 @@ impl StatementContext<'_, '_> {
         };
         self.engine.work.execution_values.clear();
         self.request_inputs(progress, input.input)
+    }
+
+    /// A parsed statement with its session values, the first of which has the number `first`. Unqualified names
+    /// are those of `database`.
+    fn lift(
+        &self,
+        source: &Arc<Statement>,
+        first: ParameterNumber,
+        database: Option<&str>,
+    ) -> (Arc<Statement>, Vec<SessionValue>) {
+        let mut statement = Statement::clone(source);
+        let session_values = self.lift_session_values(&mut statement, first, database);
+        let is_same = session_values.is_empty() && statement == **source;
+        (if is_same { Arc::clone(source) } else { Arc::new(statement) }, session_values)
+    }
+
+    /// The syntax tree and the session values of a statement that is planned again. Columns that get the time,
+    /// and tables whose rows expire, may be others since it was prepared.
+    ///
+    /// # Errors
+    /// Those of new session values.
+    fn lift_again(
+        &mut self,
+        prepared: &PreparedStatement,
+        settings: u64,
+    ) -> Result<(Arc<Statement>, Arc<[SessionValue]>)> {
+        let version = self.engine.gateway.catalog().dictionary.version;
+        if prepared.settings != settings || prepared.dictionary_version.load(Ordering::Relaxed) != version {
+            let first = ParameterNumber(prepared.parameter_count.into());
+            let (statement, session_values) = self.lift(&prepared.source, first, prepared.database.as_deref());
+            if *session_values != *prepared.session_values {
+                self.evaluate_session_values(&session_values)?;
+                return Ok((statement, session_values.into()));
+            }
+            if statement != prepared.statement {
+                return Ok((statement, Arc::clone(&prepared.session_values)));
+            }
+        }
+        Ok((Arc::clone(&prepared.statement), Arc::clone(&prepared.session_values)))
     }
 }
 

@@ -106,7 +106,7 @@ impl StatementContext<'_, '_> {
                 Err(error) => return Err(message::of_parse_error(&error)),
             };
         let first = ParameterNumber(self.engine.shape.slot_count() as u32);
-        let session_values = self.lift_session_values(&mut statement, first);
+        let session_values = self.lift_session_values(&mut statement, first, self.session.database());
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
         self.evaluate_session_values(&session_values)?;
         let work = &mut self.engine.work;

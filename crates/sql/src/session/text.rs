@@ -147,7 +147,7 @@ impl StatementContext<'_, '_> {
         if statement.has_hints() {
             self.set_hinted(&statement);
         }
-        let session_values = self.lift_session_values(&mut statement, ParameterNumber(0));
+        let session_values = self.lift_session_values(&mut statement, ParameterNumber(0), self.session.database());
         self.engine.work.parameters.clear();
         let evaluated = self.evaluate_session_values(&session_values);
         if let Err(error) = evaluated.and_then(|()| self.engine.append_session_values(0)) {

@@ -46,6 +46,8 @@ pub(super) enum LineOutcome {
     NeedsMore,
     /// The file has no more lines.
     End,
+    /// The fields of a line have more than [`LINE_BYTES_MAX`](super::load::LINE_BYTES_MAX) bytes.
+    TooLong,
 }
 
 /// The bytes end, and more may follow.

@@ -30,7 +30,7 @@ use crate::plan::{InsertPlan, LoadPlan, LoadTarget};
 use crate::result::Progress;
 
 /// Maximum bytes of a line. A longer line is error 1153.
-const LINE_BYTES_MAX: usize = 64 << 20;
+pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// The file of a LOAD DATA.
 #[derive(Debug)]
@@ -430,7 +430,8 @@ impl RowMaker<'_> {
 
 impl LoadInput {
     fn check_length(&self, outcome: LineOutcome) -> Result<LineOutcome> {
-        if outcome == LineOutcome::NeedsMore && self.reader.unread_bytes() > LINE_BYTES_MAX {
+        let is_unfinished = outcome == LineOutcome::NeedsMore && self.reader.unread_bytes() > LINE_BYTES_MAX;
+        if is_unfinished || outcome == LineOutcome::TooLong {
             return Err(Error::new(ErrorCode::PacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes"));
         }
         Ok(outcome)

@@ -7,13 +7,16 @@
 //! The file arrives in pieces, each byte of which is read once, so a piece may end anywhere.
 
 use super::lines::{Line, LineOutcome};
+use super::load::LINE_BYTES_MAX;
 
 /// Divides the bytes of a file into rows.
 #[derive(Debug)]
 pub(super) struct XmlReader {
     row: Box<[u8]>,
-    /// The names of the values wanted, in the order of the fields.
+    /// The names of the values wanted, each once.
     names: Vec<Box<[u8]>>,
+    /// For each field the position of its name.
+    fields: Vec<usize>,
     bytes: Vec<u8>,
     /// Start of the unread bytes in `bytes`.
     position: usize,
@@ -65,11 +68,20 @@ const CHARACTER_DATA: &[u8] = b"[CDATA[";
 impl XmlReader {
     /// Reads rows with this name, and their values with these names.
     pub fn new(row: &[u8], names: impl Iterator<Item = Box<[u8]>>) -> XmlReader {
-        let names: Vec<_> = names.collect();
+        let mut distinct: Vec<Box<[u8]>> = Vec::new();
+        let position = |name: Box<[u8]>| {
+            let known = distinct.iter().position(|known| *known == name);
+            known.unwrap_or_else(|| {
+                distinct.push(name);
+                distinct.len() - 1
+            })
+        };
+        let fields = names.map(position).collect();
         XmlReader {
             row: row.into(),
-            values: vec![None; names.len()],
-            names,
+            values: vec![None; distinct.len()],
+            names: distinct,
+            fields,
             bytes: Vec::new(),
             position: 0,
             is_complete: false,
@@ -109,13 +121,25 @@ impl XmlReader {
                 line.bytes.clear();
                 line.fields.clear();
                 line.has_more = false;
-                for value in &mut self.values {
-                    let is_null = value.is_none();
-                    line.bytes.extend(value.take().unwrap_or_default());
-                    line.fields.push((line.bytes.len(), is_null));
-                }
                 self.row_bytes = 0;
+                let values = || self.fields.iter().map(|position| self.values[*position].as_deref());
+                // Several fields may have one name, and thus the same bytes.
+                if values().flatten().map(<[u8]>::len).sum::<usize>() > LINE_BYTES_MAX {
+                    return LineOutcome::TooLong;
+                }
+                for value in values() {
+                    line.bytes.extend_from_slice(value.unwrap_or_default());
+                    line.fields.push((line.bytes.len(), value.is_none()));
+                }
                 return LineOutcome::Line;
+            }
+            // Nothing outside of rows is kept, except the name of a tag.
+            let is_kept = !matches!(
+                self.state,
+                State::Text | State::Comment | State::CharacterData | State::Declaration(_)
+            );
+            if !self.is_in_row && !is_kept {
+                self.row_bytes = 0;
             }
         }
         if self.is_complete { LineOutcome::End } else { LineOutcome::NeedsMore }
@@ -129,9 +153,8 @@ impl XmlReader {
                 self.tag.clear();
                 self.state = State::Open;
             }
-            // Text outside of rows is not kept.
             State::Text if self.is_in_row => self.text.push(byte),
-            State::Text => self.row_bytes = 0,
+            State::Text => {}
             State::Open => match byte {
                 b'/' => {
                     self.end_text();
@@ -224,7 +247,6 @@ impl XmlReader {
                 }
                 self.tag.push(byte);
                 self.tag.drain(..self.tag.len().saturating_sub(COMMENT.len()));
-                self.row_bytes -= usize::from(!self.is_in_row);
             }
             State::CharacterData => {
                 if self.is_in_row {
@@ -338,6 +360,28 @@ fn decoded(text: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_is_bounded_and_the_bytes_between_rows_are_not() {
+        let tags = format!("<a>{}<row id='1'/>", "<x y='1'/><!-- c --><![CDATA[z]]>".repeat(1000));
+        let mut reader = XmlReader::new(b"row", std::iter::once(Box::from(&b"id"[..])));
+        for byte in tags.as_bytes() {
+            reader.push(&[*byte]);
+            match reader.next_row(&mut Line::default()) {
+                LineOutcome::Line => return,
+                outcome => assert!(outcome == LineOutcome::NeedsMore && reader.unread_bytes() < 40),
+            }
+        }
+        panic!("the file has a row");
+    }
+
+    #[test]
+    fn many_fields_of_one_long_text_are_too_long() {
+        let names = std::iter::repeat_n(Box::from(&b"a"[..]), 70);
+        let mut reader = XmlReader::new(b"row", names);
+        reader.push(format!("<row a='{}'/>", "x".repeat(1 << 20)).as_bytes());
+        assert_eq!(reader.next_row(&mut Line::default()), LineOutcome::TooLong);
+    }
 
     fn rows(row: &str, file: &str, piece: usize) -> Vec<String> {
         let names = ["id", "name", "id"].map(|name| name.as_bytes().into());

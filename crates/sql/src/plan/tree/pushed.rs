@@ -203,9 +203,13 @@ impl BlockPlan {
     /// The conditions that a value passes as a value of this type, which all queries of a set operation have.
     pub(super) fn passage_as(&self, place: usize, result: &ResultType) -> Passage {
         let value = &self.values[place];
-        match value.clone().converted(*result) == *value {
-            true => self.passage(ColumnNumber(place as u16)),
-            false => Passage::Closed,
+        let passage = self.passage(ColumnNumber(place as u16));
+        // The classes of a text are those of the collation by which this query groups.
+        let has_other_classes = result.kind == Kind::String && value.result.collation != result.collation;
+        match passage {
+            Passage::Classes if has_other_classes => Passage::Closed,
+            _ if value.clone().converted(*result) == *value => passage,
+            _ => Passage::Closed,
         }
     }
 }
