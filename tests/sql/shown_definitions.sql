@@ -26,4 +26,10 @@ CREATE TABLE c (own VARCHAR(5) COLLATE utf8mb4_0900_ai_ci) SELECT dd AS copied F
 SHOW CREATE TABLE c;
 CREATE TABLE d (s VARCHAR(5), t VARCHAR(5) COLLATE utf8mb4_bin, u VARCHAR(5) COLLATE utf8mb4_0900_ai_ci) COLLATE utf8mb4_bin;
 SHOW CREATE TABLE d;
+-- Defaults of TIMESTAMP columns are shown in the time zone of the session.
+SET time_zone = '-05:30';
+CREATE TABLE zoned (id INT PRIMARY KEY, a TIMESTAMP NOT NULL DEFAULT '2020-01-02 03:04:05', b TIMESTAMP(3) NULL DEFAULT '2020-01-02 03:04:05.678');
+SHOW CREATE TABLE zoned;
+SET time_zone = '+00:00';
+SHOW CREATE TABLE zoned;
 DROP DATABASE shown_definitions;

@@ -134,10 +134,8 @@ impl XmlReader {
                 return LineOutcome::Line;
             }
             // Nothing outside of rows is kept, except the name of a tag.
-            let is_kept = !matches!(
-                self.state,
-                State::Text | State::Comment | State::CharacterData | State::Declaration(_)
-            );
+            let is_kept =
+                !matches!(self.state, State::Text | State::Comment | State::CharacterData | State::Declaration(_));
             if !self.is_in_row && !is_kept {
                 self.row_bytes = 0;
             }

@@ -3,8 +3,9 @@
 use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{IndexState, TableDefinition, TableLayout, ViewDefinition};
+use junctor_model::schema::{ColumnDefinition, IndexState, TableDefinition, TableLayout, ViewDefinition};
 use junctor_model::table_options::KeptOption;
+use junctor_model::temporal::{TemporalKind, Zone};
 use junctor_model::value::Value;
 use std::sync::Arc;
 
@@ -252,9 +253,29 @@ pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> R
     // Other tables need no statistics, for which the statement would wait.
     let counted = table.auto_increment_column().filter(|column| !table.columns[usize::from(column.0)].hidden);
     let next = counted.and_then(|_| (facts.next_auto_increment)(table.id));
-    let statement = create_table_text(table, next);
+    let shown = with_local_defaults(table, facts.session.variables.value_rules().zone());
+    let statement = create_table_text(shown.as_ref().unwrap_or(table), next);
     let row = vec![bytes(&table.name), Value::Bytes(statement)];
     Ok(VirtualTable::of_show(&[text("Table", 64), long("Create Table")], vec![row]))
+}
+
+/// The table with the defaults of TIMESTAMP columns in a time zone; `None` if it has none.
+fn with_local_defaults(table: &TableDefinition, zone: Zone) -> Option<TableDefinition> {
+    let local = |column: &ColumnDefinition| match column.default {
+        Some(Value::Temporal(instant)) if instant.kind == TemporalKind::Timestamp => {
+            Some(Value::Temporal(zone.date_time_of(instant)))
+        }
+        _ => None,
+    };
+    table.columns.iter().any(|column| local(column).is_some()).then(|| {
+        let mut shown = table.clone();
+        for column in &mut shown.columns {
+            if let Some(default) = local(column) {
+                column.default = Some(default);
+            }
+        }
+        shown
+    })
 }
 
 /// SHOW CREATE VIEW. Errors: those of [`table_of`], 1347 for a table.
