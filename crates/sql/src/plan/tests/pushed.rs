@@ -69,7 +69,7 @@ fn conditions_pass_groups_windows_and_set_operations() {
             "u range 1, s all",
         ),
         // Text in its own collation.
-        ("SELECT * FROM (SELECT email, COUNT(*) FROM u GROUP BY email) d WHERE email = 'x'", "u range 1 filtered"),
+        ("SELECT * FROM (SELECT email, COUNT(*) FROM u GROUP BY email) d WHERE email = 'x'", "u unique key filtered"),
         // One of two conditions.
         ("SELECT * FROM (SELECT k, c FROM s GROUP BY k, c) d WHERE c LIKE 'a%' AND k = 5", "s range 1"),
     ] {
