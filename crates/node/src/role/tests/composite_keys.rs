@@ -200,6 +200,24 @@ fn a_correlated_subquery_looks_up_the_rows_of_many_outer_rows_at_once() {
         assert!(matches!(found[..], [[3..=9, replies, _]] if replies <= 9 * PARTITIONS), "{found:?}: {query}");
     }
     // The first rows are not late.
-    let query = format!("SELECT i, (SELECT MAX(i) FROM line WHERE {same}) FROM c0 LIMIT 1");
-    assert_eq!(node.query(1, &query).len(), 1);
+    let query = format!("SELECT (SELECT MAX(i) FROM line WHERE {same}) - i FROM c0 LIMIT 1");
+    assert_eq!(node.query(1, &query), ["0"]);
+}
+
+#[test]
+fn answers_for_many_outer_rows_take_the_memory_of_the_query() {
+    let mut node = filled_node(1);
+    let value = "SELECT CONCAT(MAX(i), REPEAT('x', 20000)) FROM line WHERE line.w = o.w AND line.d = o.d AND \
+                 line.n = o.m";
+    let query = format!(
+        "SELECT CONCAT_WS(',', COUNT(*), SUM(LENGTH(v))) FROM (SELECT ({value}) v FROM \
+         (SELECT w, d, n % 20 m FROM c0 ORDER BY n LIMIT 1000) o) x"
+    );
+    // Three of the twenty values fit into the memory, so that they are computed again, for one row at a time.
+    for (memory, single) in [("DEFAULT", 1..=1), ("65536", 10..=100)] {
+        node.execute(1, &[&format!("SET tmp_table_size = {memory}")]);
+        assert_eq!(node.query(1, &query), ["100,2000400"]);
+        let found = reads(&mut node, &query, "Index lookup on line");
+        assert!(matches!(found[..], [[runs, ..]] if single.contains(&runs)), "{memory}: {found:?}");
+    }
 }

@@ -4,6 +4,7 @@
 //! inputs of the partitions. Once its buffers have grown, it allocates nothing.
 
 mod combination;
+mod duplicates;
 mod integer;
 mod range_column;
 
@@ -11,7 +12,7 @@ use std::ops::Range;
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{PartitionInputs, PartitionScope, TurnContext};
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::{append_escaped, complement, part_length};
 use junctor_model::partition::{key_hash, partition_of};
@@ -21,7 +22,7 @@ use junctor_signals::input::KeyRange;
 
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, RangeTemplate, ScopeTemplate, ValueSet};
-use combination::{bounded_prefix, for_each_combination};
+use combination::for_each_combination;
 use integer::{integer_list, push_integers, single_integer};
 use range_column::RangeColumn;
 
@@ -106,6 +107,8 @@ struct RangeParts<'r> {
     definition: &'r TableDefinition,
     template: &'r RangeTemplate,
     prefix: &'r [KeyValues],
+    /// The values of the column after the prefix of the template; empty for all.
+    value_sets: &'r [ValueSet],
     by_range: bool,
 }
 
@@ -134,7 +137,8 @@ const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
 impl KeyBuilder {
     /// Calls `push` with the partition, hash and bytes of each distinct key of the template. Skips keys that
-    /// cannot occur in a row.
+    /// cannot occur in a row. Errors: 1436 for too many bytes, and those of the expressions that compute
+    /// values.
     pub(crate) fn build_keys(
         &mut self,
         definition: &TableDefinition,
@@ -142,8 +146,20 @@ impl KeyBuilder {
         values: &Values<'_>,
         push: &mut impl FnMut(KeyPartition, u64, &[u8]),
     ) -> Result<()> {
+        let outcome = self.push_built_keys((definition, template), values, push);
+        self.shrink();
+        outcome
+    }
+
+    fn push_built_keys(
+        &mut self,
+        (definition, template): (&TableDefinition, &KeyTemplate),
+        values: &Values<'_>,
+        push: &mut impl FnMut(KeyPartition, u64, &[u8]),
+    ) -> Result<()> {
         self.keys.clear();
         self.bytes.clear();
+        self.spans.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
         for key in &template.alternatives {
@@ -197,7 +213,7 @@ impl KeyBuilder {
         let start = self.bytes.len();
         let is_possible = self.append_key(alternative, members, values)?;
         self.finish_key(start, is_possible);
-        Ok(())
+        self.check_size()
     }
 
     /// Records the bytes from `start` on as a key if it can occur in a row, and removes them otherwise.
@@ -236,61 +252,6 @@ impl KeyBuilder {
         Ok(true)
     }
 
-    /// Removes all but the first of equal keys. Uses a hash table with open addressing, and sorting if too
-    /// many hashes collide.
-    fn remove_duplicates(&mut self) {
-        if self.keys.len() < 2 {
-            return;
-        }
-        let size = (self.keys.len() * 2).next_power_of_two();
-        self.seen.clear();
-        self.seen.resize(size, 0);
-        let KeyBuilder { bytes, seen, keys, .. } = self;
-        let mut kept = 0;
-        for position in 0..keys.len() {
-            let (hash, range) = keys[position].clone();
-            let key = &bytes[range.start as usize..range.end as usize];
-            let mut slot = hash as usize & (size - 1);
-            let is_new = loop {
-                let Some(other) = seen[slot].checked_sub(1) else { break true };
-                let (other_hash, other) = &keys[other as usize];
-                if *other_hash == hash && bytes[other.start as usize..other.end as usize] == *key {
-                    break false;
-                }
-                slot = (slot + 1) & (size - 1);
-                if slot.wrapping_sub(hash as usize) & (size - 1) >= PROBES_MAX {
-                    keys.drain(kept..position);
-                    return self.remove_duplicates_by_sorting();
-                }
-            };
-            if is_new {
-                keys[kept] = (hash, range);
-                kept += 1;
-                seen[slot] = kept as u32;
-            }
-        }
-        keys.truncate(kept);
-    }
-
-    /// Does the work of [`KeyBuilder::remove_duplicates`] in a time that does not depend on the hashes.
-    #[cold]
-    fn remove_duplicates_by_sorting(&mut self) {
-        let KeyBuilder { bytes, seen: positions, keys, .. } = self;
-        let key = |position: u32| {
-            let range = &keys[position as usize].1;
-            &bytes[range.start as usize..range.end as usize]
-        };
-        positions.clear();
-        positions.extend(0..keys.len() as u32);
-        positions.sort_unstable_by(|left, right| (key(*left), left).cmp(&(key(*right), right)));
-        positions.dedup_by(|next, first| key(*next) == key(*first));
-        positions.sort_unstable();
-        for (kept, position) in positions.iter().enumerate() {
-            keys[kept] = keys[*position as usize].clone();
-        }
-        keys.truncate(positions.len());
-    }
-
     /// The partitions that the statement visits; `None` if no row can match.
     pub(crate) fn bind_scope(
         &mut self,
@@ -313,8 +274,20 @@ impl KeyBuilder {
     /// partition come in ascending or descending key order and without overlaps.
     ///
     /// # Errors
-    /// 1436 for too many ranges, and the errors of the expressions that compute bounds.
+    /// 1436 for too many ranges or bytes, and the errors of the expressions that compute bounds.
     pub(crate) fn build_ranges(
+        &mut self,
+        definition: &TableDefinition,
+        ranges: RangesOf<'_>,
+        values: &Values<'_>,
+        push: &mut dyn FnMut(Option<u16>, KeyRange<'_>),
+    ) -> Result<()> {
+        let outcome = self.push_built_ranges(definition, ranges, values, push);
+        self.shrink();
+        outcome
+    }
+
+    fn push_built_ranges(
         &mut self,
         definition: &TableDefinition,
         RangesOf { template, descending, by_range }: RangesOf<'_>,
@@ -324,7 +297,8 @@ impl KeyBuilder {
         self.bytes.clear();
         self.spans.clear();
         self.partition = None;
-        let parts = RangeParts { definition, template, prefix: &template.prefix, by_range };
+        let (prefix, value_sets) = (&template.prefix[..], &template.value_sets[..]);
+        let parts = RangeParts { definition, template, prefix, value_sets, by_range };
         self.add_ranges(parts, values)?;
         if self.spans.len() > 1 {
             self.merge_spans();
@@ -344,7 +318,7 @@ impl KeyBuilder {
         Ok(())
     }
 
-    fn add_ranges(&mut self, mut parts: RangeParts<'_>, values: &Values<'_>) -> Result<()> {
+    fn add_ranges(&mut self, parts: RangeParts<'_>, values: &Values<'_>) -> Result<()> {
         let mut several = parts.prefix.iter().filter(|values| !values.is_single());
         match (several.next(), several.next()) {
             (None, _) => self.add_ranges_after_prefix(parts, &[], values),
@@ -356,12 +330,7 @@ impl KeyBuilder {
                 let mut list = values.parameters.list(*ordinal);
                 list.try_for_each(|member| self.add_ranges_after_prefix(parts, &[member], values))
             }
-            _ => {
-                parts.prefix = bounded_prefix(parts.prefix, values);
-                for_each_combination(parts.prefix, values, &mut |members| {
-                    self.add_ranges_after_prefix(parts, members, values)
-                })
-            }
+            _ => self.add_combined_ranges(parts, values),
         }
     }
 
@@ -372,7 +341,7 @@ impl KeyBuilder {
         members: &[ValueRef<'_>],
         values: &Values<'_>,
     ) -> Result<()> {
-        let RangeParts { definition, template, prefix, by_range } = parts;
+        let RangeParts { definition, template, prefix, value_sets, by_range } = parts;
         self.key.clear();
         let mut rest = members.iter();
         for (column, part) in template.columns.iter().zip(prefix) {
@@ -395,11 +364,11 @@ impl KeyBuilder {
         if by_range {
             self.partition = self.partition_of_prefix(parts, members, values)?;
         }
-        if template.value_sets.is_empty() || prefix.len() < template.prefix.len() {
+        if value_sets.is_empty() {
             return self.add_prefix_span();
         }
         let next = template.columns.get(template.prefix.len());
-        for set in &template.value_sets {
+        for set in value_sets {
             if let Some(column) = next {
                 self.add_value_set(RangeColumn::of(definition, template, *column), set, values)?;
             }
@@ -637,9 +606,7 @@ impl KeyBuilder {
     }
 
     fn add_span(&mut self, lower: Range<u32>, upper: Option<Range<u32>>) -> Result<()> {
-        if self.spans.len() >= RANGES_MAX {
-            return Err(Error::new(ErrorCode::StatementTooComplex, "The condition has too many ranges"));
-        }
+        self.check_size()?;
         let slice = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
         let is_empty = upper.as_ref().is_some_and(|upper| slice(&lower) >= slice(upper));
         if !is_empty {

@@ -1,5 +1,6 @@
 use super::*;
 use junctor_expression::ParametersBuilder;
+use junctor_model::error::ErrorCode;
 use junctor_model::id::{IndexId, TableId};
 use junctor_model::schema::{IndexDefinition, IndexKind};
 use junctor_model::types::DataType;
@@ -541,4 +542,81 @@ fn each_range_is_in_the_partition_of_its_values() {
         expected.sort();
         assert_eq!(found, expected);
     }
+}
+
+#[test]
+fn value_sets_that_would_make_too_many_ranges_are_left_out() {
+    let all = || list(-128..128);
+    let point = |value: i64| interval(Some((value, true)), Some((value, true)));
+    let prefix = vec![all(), all()];
+    // 65,536 combinations of four intervals are as many ranges as a statement may have.
+    for (sets, bytes) in [(4, 4), (5, 3)] {
+        let value_sets = (0..sets).map(|number| point(2 * number)).collect();
+        let found = ranges(&[0, 1, 0], prefix.clone(), value_sets, false);
+        assert!(found.iter().all(|(lower, _)| lower.len() == bytes), "{sets} sets");
+        // Without the sets, the values of the second column are next to each other.
+        assert_eq!(found.len(), if sets == 4 { 256 * 256 * 4 } else { 256 });
+    }
+    // The members of a list are ranges too.
+    let found = ranges(&[0, 1, 0], prefix, vec![ValueSet::Values(list(0..5))], false);
+    assert_eq!(found.len(), 256);
+    // Ranges of one list imply the value sets.
+    let long = KeyValues::List((0..100_000).map(|_| constant(1)).collect());
+    assert_eq!(ranges(&[0, 1], vec![long], vec![point(2), point(4)], false).len(), 2);
+}
+
+/// Distinct texts of so many bytes.
+fn texts(count: usize, bytes: usize) -> KeyValues {
+    let text = |number: usize| Value::Bytes(format!("{number:0bytes$}").into_bytes());
+    KeyValues::List((0..count).map(|number| Operand::Constant(text(number))).collect())
+}
+
+#[test]
+fn a_key_of_too_many_bytes_ends_before_the_value_that_makes_them() {
+    for (columns, prefix, found, bytes) in [
+        (vec![2, 2], vec![texts(10, 100), texts(10, 100)], 100, 204),
+        (vec![2, 2], vec![texts(256, 8000), texts(256, 8000)], 256, 8002),
+        (vec![2, 2, 0], vec![texts(256, 8000), texts(256, 8000), list(1..2)], 256, 8002),
+        // A text after the lists.
+        (vec![0, 1, 2], vec![list(0..64), list(0..64), texts(1, 8000)], 64, 3),
+        // Lists that have no place beside a text.
+        (vec![2, 0, 1], vec![texts(1, 8000), list(0..64), list(0..64)], 1, 8003),
+    ] {
+        let prefix: Vec<KeyValues> = prefix
+            .into_iter()
+            .map(|part| match part {
+                KeyValues::List(mut list) if list.len() == 1 => KeyValues::One(list.remove(0)),
+                part => part,
+            })
+            .collect();
+        let ranges = ranges(&columns, prefix, vec![], false);
+        assert_eq!((ranges.len(), ranges[0].0.len()), (found, bytes), "{columns:?}");
+    }
+    // The values of the column after the lists.
+    let prefix = vec![list(0..2), list(0..128)];
+    assert_eq!(ranges(&[0, 1, 2], prefix, vec![ValueSet::Values(texts(64, 8000))], false).len(), 2);
+}
+
+#[test]
+fn keys_and_ranges_of_too_many_bytes_are_an_error_and_leave_no_memory() {
+    let definition = table();
+    let scratch = Scratch::new();
+    let values = Values { parameters: Parameters::NONE, scratch: &scratch };
+    let mut builder = KeyBuilder::default();
+    // 9,300 pairs of bounds of 16 KiB. The ranges imply all conditions.
+    let template = RangeTemplate {
+        columns: vec![ColumnNumber(2), ColumnNumber(2)],
+        descending: Vec::new(),
+        prefix: vec![texts(93, 15_000)],
+        value_sets: vec![ValueSet::Values(texts(100, 1_500))],
+    };
+    let ranges = RangesOf { template: &template, descending: false, by_range: false };
+    let outcome = builder.build_ranges(&definition, ranges, &values, &mut |_, _| {});
+    assert_eq!(outcome.map_err(|error| error.code), Err(ErrorCode::StatementTooComplex));
+    assert_eq!(builder.bytes.capacity(), 0);
+    let alternatives = (0..100).map(|number| vec![KeyValues::One(constant(number)), texts(100, 30_000)]).collect();
+    let template = KeyTemplate { columns: vec![ColumnNumber(0), ColumnNumber(2)], alternatives };
+    let outcome = builder.build_keys(&definition, &template, &values, &mut |_, _, _| {});
+    assert_eq!(outcome.map_err(|error| error.code), Err(ErrorCode::StatementTooComplex));
+    assert_eq!(builder.bytes.capacity(), 0);
 }

@@ -270,7 +270,7 @@ impl Apply {
                 self.runs += 1;
                 match self.plan.block.is_stateful {
                     true => self.answers.clear(),
-                    false => self.remember(run, &key),
+                    false => _ = self.remember(run, &key),
                 }
                 if self.awaits_missing.take_if(|awaited| *awaited == key).is_some() {
                     self.missing = Some(self.answers.len() as u32);
@@ -370,10 +370,13 @@ impl Apply {
 
     /// Keeps the answers of the query for some rows. The first of them is the current row, whose answer is
     /// kept last: what is kept before may be forgotten.
+    ///
+    /// Outer rows are looked up together no longer if their answers do not fit into memory together.
     fn take_answers(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<()> {
         let Some(Ahead { groups, mut rows }) = self.ahead.take() else { return Ok(()) };
         self.runs += rows.len();
         rows.rotate_left(1);
+        let mut forgot = 0;
         for (row, key) in rows {
             let rows = match groups.find(run, batch, row)? {
                 Found::Value(_) if matches!(self.plan.form, ApplyForm::Exists) => vec![Vec::new()],
@@ -389,9 +392,11 @@ impl Apply {
                     continue;
                 }
             };
-            self.remember(run, &key);
+            self.running_account.take(run.memory, rows.iter().flatten().map(bytes_of).sum());
+            forgot += usize::from(self.remember(run, &key));
             self.answers.push(Answer { rows, ..Answer::default() });
         }
+        self.never_looks_ahead |= forgot > 1;
         Ok(())
     }
 
@@ -471,11 +476,12 @@ impl Apply {
     }
 
     /// Keeps the next answer for rows with the same outer values. If all answers do not fit into memory, the
-    /// earlier ones are forgotten.
-    fn remember(&mut self, run: &Run<'_, '_, '_>, key: &[u8]) {
-        let bytes = KeyTable::entry_memory(key) + self.running_account.held();
+    /// earlier ones are forgotten. Returns whether they are.
+    fn remember(&mut self, run: &Run<'_, '_, '_>, key: &[u8]) -> bool {
+        let bytes = KeyTable::entry_memory(key) + size_of::<Answer>() + self.running_account.held();
         self.running_account.clear();
-        if !self.account.try_hold(run.memory, bytes) {
+        let has_room = self.account.try_hold(run.memory, bytes);
+        if !has_room {
             self.account.clear();
             self.known = KeyTable::default();
             self.answers.clear();
@@ -483,6 +489,7 @@ impl Apply {
             self.account.take(run.memory, bytes);
         }
         self.known.insert(key, self.answers.len() as u32);
+        !has_room
     }
 
     /// The value for a row, given the answer of the subquery.
@@ -523,6 +530,16 @@ impl Apply {
         }
         Ok(if is_unknown { Value::Null } else { Value::Int(i64::from(all)) })
     }
+}
+
+/// The memory of a kept value in bytes.
+fn bytes_of(value: &Value) -> usize {
+    let own = match value {
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Json(document) => document.len(),
+        _ => 0,
+    };
+    size_of::<Value>() + own
 }
 
 impl Operator for Apply {

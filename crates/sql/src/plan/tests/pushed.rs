@@ -127,3 +127,25 @@ fn the_queries_of_a_deep_query_are_planned_a_bounded_number_of_times() {
     let text = "SELECT k FROM (SELECT k FROM (SELECT k FROM s GROUP BY k) a) b WHERE k = 5";
     assert_eq!(reads(text), "s range 1");
 }
+
+#[test]
+fn the_queries_of_deep_subqueries_are_planned_a_bounded_number_of_times() {
+    let dictionary = dictionary();
+    for (begin, end, depth) in [("d.k <= ", "", 22), ("d.k IN (", ")", 10), ("EXISTS ", "", 22)] {
+        let mut text = "0".to_owned();
+        for _ in 0..depth {
+            text = format!(
+                "(SELECT COUNT(*) n FROM (SELECT k FROM s GROUP BY k) d WHERE d.k = 1 AND {begin}{}{end})",
+                if text == "0" { "(SELECT 0)" } else { &text }
+            );
+        }
+        planned(&dictionary, &format!("SELECT {text}")).expect(begin);
+    }
+    // A query of a subquery has the conditions of the subquery.
+    let text = "SELECT (SELECT COUNT(*) FROM (SELECT k FROM s GROUP BY k) d WHERE d.k = 5)";
+    let Planned { plan, .. } = planned(&dictionary, text).expect(text).expect(text);
+    let Plan::Tree(tree) = plan.unhinted() else { panic!("{text}") };
+    let [leaf] = &tree.leaves[..] else { panic!("{text}") };
+    let QueryPlan::Select(select) = &leaf.query else { panic!("{text}") };
+    assert!(matches!(&select.path, AccessPath::Ranges { ranges, .. } if ranges.prefix.len() == 1));
+}

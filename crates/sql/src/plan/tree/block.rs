@@ -119,7 +119,7 @@ impl TreePlanner<'_> {
         correlation: &mut Correlation,
     ) -> Result<BlockPlan> {
         let input = BlockInput { correlation: Some(correlation), ..BlockInput::default() };
-        self.block_with(select, (Some(outer), tables), false, input)
+        self.inside(|| self.block_with(select, (Some(outer), tables), false, input))
     }
 
     fn block_with(

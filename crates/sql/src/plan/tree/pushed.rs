@@ -22,8 +22,8 @@ use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
 use crate::bind::window::WindowFunction;
 use crate::parse::statement::Select;
 
-/// Number of queries inside each other up to which a block is planned again. Each planning plans the queries
-/// in it, so that the number of plannings must be bounded.
+/// Number of queries inside each other, in FROM or elsewhere, up to which a block is planned again. Each
+/// planning plans the queries in it, so that the number of plannings must be bounded.
 const NESTING_MAX: u8 = 4;
 
 /// The conditions on a value of a block that its rows can be tested for before the block is complete.
@@ -52,7 +52,7 @@ pub(super) struct FromScope<'s> {
     pub pushed: &'s Pushed,
 }
 
-/// The number of queries in FROM around the one that is being planned.
+/// The number of queries around the one that is being planned.
 #[derive(Debug, Default)]
 pub(super) struct QueryDepth(Cell<u8>);
 
@@ -265,7 +265,7 @@ pub(super) fn over_rows(received: &[Expression], values: &[Expression]) -> Vec<E
 }
 
 impl TreePlanner<'_> {
-    /// Plans a query in FROM.
+    /// Plans a query inside another one.
     pub(super) fn inside<T>(&self, plan: impl FnOnce() -> T) -> T {
         let depth = self.query_depth.0.get();
         self.query_depth.0.set(depth.saturating_add(1));

@@ -186,7 +186,7 @@ impl<'b> BlockSubqueries<'b> {
             return Ok(None);
         }
         let before = planner.planned_so_far();
-        let planned = planner.block(query, Some(self.view), self.tables, false)?;
+        let planned = planner.inside(|| planner.block(query, Some(self.view), self.tables, false))?;
         if !planned.outer.is_empty() || planned.values.len() != operands.len() {
             planner.discard(&before);
             planner.correlated.borrow_mut().push(query.clone());
@@ -238,7 +238,7 @@ impl<'b> BlockSubqueries<'b> {
             | SubqueryForm::Row(_, _, query) => *query,
         };
         let before = self.planner.planned_so_far();
-        let block = self.planner.block(query, Some(self.view), self.tables, false)?;
+        let block = self.planner.inside(|| self.planner.block(query, Some(self.view), self.tables, false))?;
         let operand_count = match &form {
             SubqueryForm::Value(_) => 1,
             SubqueryForm::Exists(_) => block.values.len(),
