@@ -69,6 +69,11 @@ fn the_end_of_an_alteration_does_not_wait_for_sessions_that_wait_for_it() {
 }
 
 #[test]
+fn an_alteration_waits_until_another_one_of_its_table_is_undone() {
+    seeds_hold("multi_valued", &[710_001]);
+}
+
+#[test]
 fn a_sound_disk_put_back_may_have_lower_numbers() {
     seeds_hold("failing_disks", &[10058]);
 }

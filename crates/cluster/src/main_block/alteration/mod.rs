@@ -211,6 +211,11 @@ impl AlterationJob {
         self.blocks_writes || !matches!(self.work, JobWork::Queued)
     }
 
+    /// Whether its first step has begun, and its last one or its undo has not ended.
+    fn is_under_way(&self) -> bool {
+        self.has_new_objects || self.excludes_changes()
+    }
+
     /// The next step that is a task of the queue; `None` if rows are to be copied, an index is to be filled
     /// or a key to be checked.
     fn next_step(&self, layout: &TableLayout) -> Option<AlterationStep> {
@@ -288,6 +293,13 @@ impl MainBlock {
     pub(super) fn is_altered_by_others(&self, waiting: &WaitingChange) -> bool {
         let WaitingChange { task, names, requester, .. } = waiting;
         let is_other = |job: &&AlterationJob| job.requester.connection != requester.connection;
+        // A table has at most one replacement. The first step holds nothing for which others wait.
+        let begins = task.step_on_table().filter(|_| !self.is_step_under_way(waiting));
+        if let Some((_, table)) = begins
+            && self.jobs.iter().filter(is_other).any(|job| job.table == table && job.is_under_way())
+        {
+            return true;
+        }
         let mut others = self.jobs.iter().filter(is_other).filter(|job| job.excludes_changes()).peekable();
         if others.peek().is_none() {
             return false;
