@@ -98,8 +98,8 @@ impl Member {
         })
     }
 
-    /// A session wants a data node to leave its group for ever, or to stay. On return the change is under way,
-    /// or done. It is done for a node that is to leave and was removed: the statement may be repeated.
+    /// A session wants a data node to leave its group for ever, or to stay. On return the change is under
+    /// way, or done. It is done for a node that is to leave and was removed: the statement may be repeated.
     ///
     /// # Errors
     /// The node cannot leave, or this node cannot change the membership now. The text says which, and
