@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, NodeId};
+use junctor_kernel::Address;
 use junctor_model::access::{AccessChange, AccessControl};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
@@ -265,11 +265,6 @@ impl Distribution {
     /// The primary of a partition.
     pub fn owner(&self, partition: PartitionId) -> Option<Address> {
         self.chain(partition).and_then(|chain| chain.first().copied())
-    }
-
-    /// The replica of a partition on a node.
-    pub fn member_on(&self, partition: PartitionId, node: NodeId) -> Option<Address> {
-        self.chain(partition)?.iter().copied().find(|at| at.node == node)
     }
 
     /// Every partition with its chain, in the order of the partitions.

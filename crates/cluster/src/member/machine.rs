@@ -561,13 +561,14 @@ impl Member {
         is_first.then_some(self.is_admitted)
     }
 
-    /// Whether this node is about to be removed, alone or with its group. An eviction means that it is.
+    /// Whether an eviction means that this node is removed, alone or with its group. A node whose disk alone
+    /// has everything is not: it must start again.
     fn is_about_to_be_removed(&self) -> bool {
         let own = self.settings.own;
         let Some(membership) = self.membership().filter(|_| self.is_admitted) else { return false };
-        let group = membership.record(own).map(|record| record.group);
-        let is_of_emptied = membership.is_emptied && group.is_some() && group == membership.leaving_group();
-        is_of_emptied || membership.leaving.contains(own)
+        let Some(record) = membership.record(own) else { return false };
+        let is_of_emptied = membership.is_emptied && membership.leaving_group() == Some(record.group);
+        is_of_emptied || (membership.leaving.contains(own) && membership.is_replaceable(record))
     }
 
     /// This node was removed. If it serves, it stops in order. If it has started again, from whatever
@@ -868,7 +869,7 @@ impl Member {
     /// the removal of nodes that the list lacks rightly. A leader has all entries that are committed, and
     /// announces the last of them.
     fn install_committed(&mut self, index: u64, membership: Arc<Membership>) {
-        if !self.is_raft_leader() && self.unlisted(&membership).is_some() {
+        if !self.is_raft_leader() && self.contradiction(&membership).is_some() {
             self.skipped = Some((index, membership));
         } else {
             self.install(index, membership);
@@ -880,17 +881,15 @@ impl Member {
         self.voter.as_ref().is_some_and(Replication::is_leader)
     }
 
-    /// A node of the membership that has another group in the list of this node, or none, and that the log of
-    /// the voter does not remove.
-    fn unlisted(&self, membership: &Membership) -> Option<NodeRecord> {
+    /// Where the membership contradicts the list of this node, except for nodes that the log of the voter
+    /// removes.
+    fn contradiction(&self, membership: &Membership) -> Option<String> {
         // A voter that starts again goes through memberships from before a removal, with nodes that its list
         // lacks rightly.
         let last = self.voter.as_ref().and_then(Replication::last);
-        let is_unlisted = |record: &&NodeRecord| {
-            let is_listed = self.settings.group_of(record.node) == Some(record.group);
-            !is_listed && !last.is_some_and(|last| last.is_removed(record.node))
-        };
-        membership.nodes.iter().find(is_unlisted).copied()
+        let is_removed = |record: &&NodeRecord| last.is_some_and(|last| last.is_removed(record.node));
+        let mut others = membership.nodes.iter().filter(|record| !is_removed(record));
+        others.find_map(|record| self.settings.contradiction(record, membership.added.contains(record.node)))
     }
 
     pub(super) fn install(&mut self, index: u64, membership: Arc<Membership>) {
@@ -898,10 +897,8 @@ impl Member {
         if before.is_some_and(|(installed, _)| *installed >= index) {
             return;
         }
-        if let Some(NodeRecord { node, group, .. }) = self.unlisted(&membership) {
-            let advice = "give all nodes the same `nodes` and NoOfReplicas";
-            let text = format!("node {} of node group {group} has another group in `nodes`, or none; {advice}", node.0);
-            return self.stop(text);
+        if let Some(text) = self.contradiction(&membership) {
+            return self.stop(format!("{text}; give all nodes the same `nodes` and NoOfReplicas"));
         }
         let groups = self.settings.groups();
         let known = usize::from(membership.open_groups) + usize::from(membership.closed_group().is_some());

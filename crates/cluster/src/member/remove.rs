@@ -34,7 +34,7 @@ impl Member {
         is_due.then(|| (change, format!("node group {group}: removed")))
     }
 
-    /// A session wants a node group to leave or to stay. Returns whether the change is under way, or done.
+    /// A session wants a node group to leave or to stay. On return the change is under way, or done.
     ///
     /// # Errors
     /// The group cannot leave, or this node cannot change the membership now. The text says which, and
@@ -98,17 +98,18 @@ impl Member {
         })
     }
 
-    /// A session wants a data node to leave its group for ever, or to stay. Returns whether the change is
-    /// under way, or done.
+    /// A session wants a data node to leave its group for ever, or to stay. On return the change is under
+    /// way, or done. It is done for a node that is to leave and was removed: the statement may be repeated.
     ///
     /// # Errors
     /// The node cannot leave, or this node cannot change the membership now. The text says which, and
     /// whether it passes.
     pub fn change_replica(&mut self, node: NodeId, leaves: bool) -> Result<(), RemovalRefusal> {
         let membership = self.led_membership()?;
-        // No change under way can make these possible.
+        // No change under way can alter these.
         if membership.is_removed(node) {
-            return Err(RemovalRefusal::Lasting(format!("node {} was removed already", node.0)));
+            let refusal = RemovalRefusal::Lasting(format!("node {} was removed already", node.0));
+            return if leaves { Ok(()) } else { Err(refusal) };
         }
         if membership.record(node).is_some() && !membership.added.contains(node) {
             let why = "is one of those with which its node group began; only an added replica can be removed alone";

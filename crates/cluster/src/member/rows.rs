@@ -25,9 +25,10 @@ impl Member {
         vec![
             Value::UInt(u64::from(it.node.0)),
             text(&it.roles.to_string()),
-            text(match self.state_of(it.node, record) {
-                "SERVING" if membership.is_some_and(|membership| membership.leaving.contains(it.node)) => "LEAVING",
-                state => state,
+            // A removed node has no mark any more.
+            text(match membership.is_some_and(|membership| membership.leaving.contains(it.node)) {
+                true => "LEAVING",
+                false => self.state_of(it.node, record),
             }),
             text(&it.address),
             number(self.life_of(it.node, record)),

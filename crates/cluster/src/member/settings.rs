@@ -7,8 +7,7 @@ use junctor_consensus::{Recovered, VOTERS_MAX};
 use junctor_kernel::{Duration, NodeId};
 use junctor_model::id::{Epoch, Incarnation};
 
-use crate::membership::Membership;
-use crate::membership::rotations;
+use crate::membership::{Membership, NodeRecord, rotations};
 
 /// The roles of a node in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,6 +154,27 @@ impl MemberSettings {
     pub fn group_of(&self, node: NodeId) -> Option<u8> {
         let joins = self.node(node)?.roles.joins;
         joins.or_else(|| self.groups().iter().position(|group| group.contains(&node)).map(|group| group as u8))
+    }
+
+    /// Where a node of the membership contradicts the list. `is_added` says whether it was added to its group
+    /// as one more replica: catalogs name the other nodes of the group, so all lists must know.
+    pub(super) fn contradiction(&self, record: &NodeRecord, is_added: bool) -> Option<String> {
+        let NodeRecord { node: NodeId(node), group, .. } = *record;
+        if self.group_of(record.node) != Some(group) {
+            return Some(format!("node {node} of node group {group} has another group in `nodes`, or none"));
+        }
+        let is_listed_so = self.node(record.node).is_some_and(|it| it.roles.joins.is_some());
+        match (is_added, is_listed_so) {
+            (true, false) => {
+                let role = format!("it must have the role added:{group} in `nodes`");
+                Some(format!("node {node} was added to node group {group} as one more replica; {role}"))
+            }
+            (false, true) => {
+                let role = format!("it must not have the role added:{group}, but data, or data,added in a later group");
+                Some(format!("node {node} is one of those with which node group {group} began; {role}"))
+            }
+            _ => None,
+        }
     }
 
     /// If this node is added to a group as one more replica: a node that all chains of the group name.

@@ -220,7 +220,8 @@ pub enum ChangeRefused {
     GroupNotOpen(u8),
     /// This group is to be removed.
     GroupLeaves(u8),
-    /// A node has or had a group already, the group has no nodes, or it is not the one that the change needs.
+    /// A node has or had a group already, the change names no nodes, no number of a group is left, or the
+    /// group does not exist, or is not in the state that the change needs.
     WrongGroup,
     /// The membership would have more than [`MEMBERS_MAX`] nodes, or a group more than [`REPLICAS_MAX`].
     TooManyNodes,

@@ -95,11 +95,10 @@ pub fn add(options: &AddOptions) -> Result<()> {
         let advice = "let it stay by `junctor admin remove --replicas N --stay`, or remove it first";
         return Err(format!("node {} is to be removed; {advice}", node.id).into());
     }
-    if let Some((group, count)) = replicas.and_then(|replicas| small_group(&nodes, replicas.into())) {
-        let advice = format!("add nodes with the role `added:{group}` to `nodes` of all nodes");
-        return Err(format!("node group {group} has {count} data nodes in `nodes`; {advice}").into());
-    }
+    check_replicas(&nodes, *replicas)?;
     let groups = await_groups(&mut session, timeout, &steps)?;
+    // Groups that did not exist before have opened meanwhile.
+    check_replicas(&retry("cluster", timeout, &steps, || nodes::read(&mut session))?, *replicas)?;
     let tables = retry("tables", timeout, &steps, || session.query(TABLES))?;
     for row in 0..tables.rows.len() {
         let (database, name) = (tables.cell(row, "TABLE_SCHEMA").text(), tables.cell(row, "TABLE_NAME").text());
@@ -125,6 +124,13 @@ pub fn retry<T>(what: &str, timeout: Duration, steps: &Steps, mut step: impl FnM
 
 fn is_added(node: &Node) -> bool {
     node.joins().is_some() || node.roles.split(',').any(|role| role == "added")
+}
+
+/// Refuses a cluster in which a node group has fewer data nodes than are wanted.
+fn check_replicas(nodes: &[Node], wanted: Option<u8>) -> Result<()> {
+    let Some((group, count)) = wanted.and_then(|wanted| small_group(nodes, wanted.into())) else { return Ok(()) };
+    let advice = format!("add nodes with the role `added:{group}` to `nodes` of all nodes");
+    Err(format!("node group {group} has {count} data nodes in `nodes`; {advice}").into())
 }
 
 /// A node group with fewer data nodes than this, also of those that will join, and their number.
@@ -304,6 +310,7 @@ mod tests {
             is_durable,
             has_office: false,
             is_voter: false,
+            is_linked: state != "DOWN",
             incarnation: None,
             epoch: 1,
         };
@@ -316,6 +323,12 @@ mod tests {
         assert_eq!((small_group(&nodes, 2), small_group(&nodes, 1)), (Some((0, 1)), None));
         assert_eq!(small_group(&nodes[1..], 2), None);
         assert_eq!(small_group(&nodes[1..], 3), Some((1, 2)));
+        // A new group counts once it is there.
+        let new = |group| Node { id: 6, group, ..node("SERVING", None, true) };
+        let check = |group| check_replicas(&[first(1, 0), first(2, 0), new(group)], Some(2));
+        assert!(check(None).is_ok() && check(Some(0)).is_ok());
+        let refused = check(Some(1)).unwrap_err().to_string();
+        assert!(refused.starts_with("node group 1 has 1 data nodes in `nodes`; add nodes"), "{refused}");
         assert_eq!(state_of(&node("DOWN", None, false)), "has not started");
         assert_eq!(state_of(&node("WAITING", None, false)), "waits until all nodes have links to it");
         assert_eq!(state_of(&node("SERVING", Some(1), true)), "serves");

@@ -286,7 +286,18 @@ mod tests {
 
     fn node(id: u8, group: Option<u64>, is_durable: bool, has_office: bool) -> Node {
         let (roles, state) = ("data".to_owned(), "SERVING".to_owned());
-        Node { id, roles, state, group, is_durable, has_office, is_voter: true, incarnation: Some(7), epoch: 3 }
+        Node {
+            id,
+            roles,
+            state,
+            group,
+            is_durable,
+            has_office,
+            is_voter: true,
+            is_linked: true,
+            incarnation: Some(7),
+            epoch: 3,
+        }
     }
 
     #[test]

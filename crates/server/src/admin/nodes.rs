@@ -26,6 +26,8 @@ pub struct Node {
     pub has_office: bool,
     /// Whether it votes.
     pub is_voter: bool,
+    /// Whether the node that shows it has a link to it, or is it.
+    pub is_linked: bool,
     /// Its life, if the node that shows it knows one.
     pub incarnation: Option<u64>,
     /// The epoch of the membership at the node that shows it.
@@ -53,7 +55,12 @@ impl Node {
 
     /// Whether no process of the node is in the cluster.
     pub fn is_away(&self) -> bool {
-        matches!(&*self.state, "DOWN" | "REMOVED")
+        match &*self.state {
+            "DOWN" | "REMOVED" => true,
+            // It is shown so whatever its process does. All nodes have links to it, because it has data.
+            "LEAVING" => !self.is_linked,
+            _ => false,
+        }
     }
 
     /// Whether its state is known. A node without data asks others about nodes that it has no links to, and
@@ -97,6 +104,7 @@ pub fn nodes_of(table: &Table) -> Vec<Node> {
             is_durable: is_set("is_durable"),
             has_office: is_set("is_leader") || is_set("is_sequencer"),
             is_voter: is_set("is_voter"),
+            is_linked: number("protocol_version").is_some(),
             incarnation: number("incarnation"),
             epoch: number("epoch").unwrap_or(0),
         }
@@ -145,7 +153,8 @@ mod tests {
     fn node(id: u8, roles: &str, state: &str, group: Option<u64>) -> Node {
         let (roles, state) = (roles.to_owned(), state.to_owned());
         let (is_durable, has_office, is_voter) = (group.is_some(), id == 1, roles != "sql");
-        Node { id, roles, state, group, is_durable, has_office, is_voter, incarnation: Some(7), epoch: 3 }
+        let (is_linked, incarnation) = (true, Some(7));
+        Node { id, roles, state, group, is_durable, has_office, is_voter, is_linked, incarnation, epoch: 3 }
     }
 
     fn nodes() -> Vec<Node> {
@@ -168,6 +177,22 @@ mod tests {
         assert!(obstacle(&nodes).is_some_and(|text| text.contains("node 2")));
         nodes.remove(1);
         assert!(obstacle(&nodes).is_some_and(|text| text.contains("node 1 is the only replica")));
+    }
+
+    #[test]
+    fn a_node_that_leaves_is_away_without_a_link() {
+        let table = |state: &str, version: mysql::Value| {
+            let numbers = ["node_id", "node_group", "incarnation", "epoch"];
+            let flags = ["is_durable", "is_leader", "is_sequencer", "is_voter"];
+            let columns = [&["state", "protocol_version", "roles"], &numbers[..], &flags].concat();
+            let texts = [mysql::Value::from(state), version, mysql::Value::from("data,added:0")];
+            let values = texts.into_iter().chain([6, 0, 7, 3, 1, 0, 0, 0].map(mysql::Value::Int));
+            let row = values.map(|value| Cell::of(value, false)).collect();
+            Table { columns: columns.into_iter().map(String::from).collect(), rows: vec![row] }
+        };
+        let is_away = |state: &str, version| nodes_of(&table(state, version))[0].is_away();
+        assert!(is_away("LEAVING", mysql::Value::NULL) && !is_away("LEAVING", mysql::Value::from(1)));
+        assert!(is_away("DOWN", mysql::Value::NULL) && !is_away("JOINING", mysql::Value::from(1)));
     }
 
     #[test]

@@ -370,7 +370,8 @@ mod tests {
 
     fn node(state: &str, group: Option<u64>, incarnation: Option<u64>, epoch: u64) -> Node {
         let (roles, state, is_durable) = (String::new(), state.to_owned(), group.is_some());
-        Node { id: 2, roles, state, group, is_durable, has_office: false, is_voter: false, incarnation, epoch }
+        let (has_office, is_voter, is_linked) = (false, false, true);
+        Node { id: 2, roles, state, group, is_durable, has_office, is_voter, is_linked, incarnation, epoch }
     }
 
     #[test]

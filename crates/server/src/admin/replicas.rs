@@ -37,6 +37,9 @@ pub fn lower(
         let text = "each node group would keep one node, whose loss stops the cluster; --force does it";
         return Err(text.into());
     }
+    if !is_forced {
+        check_rest(&nodes, &leaving, wanted)?;
+    }
     let own = retry("cluster", timeout, steps, || nodes::own(&mut session))?;
     if leaving.contains(&own) {
         return Err(format!("node {own} is one of those to be removed; log in to a node that stays").into());
@@ -79,6 +82,23 @@ fn surplus(nodes: &[Node], wanted: usize) -> Result<Vec<u8>> {
         leaving.extend(added.iter().take(count).map(|node| node.id));
     }
     Ok(leaving)
+}
+
+/// Refuses a removal after which a group would have a single copy of its rows, or none, although more are
+/// wanted: nodes with which it began cannot be removed, and may be down.
+fn check_rest(nodes: &[Node], leaving: &[u8], wanted: usize) -> Result<()> {
+    let leaves = |node: &&Node| leaving.contains(&node.id);
+    let groups: BTreeSet<u64> = nodes.iter().filter(leaves).filter_map(|node| node.group).collect();
+    for group in groups {
+        let stays = |node: &&Node| node.group == Some(group) && !leaves(node) && node.is_whole();
+        let (count, least) = (nodes.iter().filter(stays).count(), wanted.min(2));
+        if count < least {
+            let advice = "start the others first; --force does it all the same";
+            let text = format!("node group {group} would keep {count} nodes that serve with a disk that counts");
+            return Err(format!("{text}, and {least} are needed; {advice}").into());
+        }
+    }
+    Ok(())
 }
 
 /// Marks a node as leaving until it is gone, or takes the mark back.
@@ -124,6 +144,7 @@ mod tests {
             is_durable: state == "SERVING",
             has_office: false,
             is_voter: false,
+            is_linked: state != "DOWN",
             incarnation: None,
             epoch: 1,
         }
@@ -150,5 +171,35 @@ mod tests {
         assert!(surplus(&nodes, 2).is_ok() && !refused.is_empty());
         nodes.push(node(8, "data", "SERVING", 1));
         assert!(surplus(&nodes, 1).unwrap_err().to_string().contains("node group 0 would lose 3 nodes, and 2 of"));
+    }
+
+    #[test]
+    fn a_group_keeps_as_many_whole_nodes_as_are_wanted_but_needs_no_more_than_two() {
+        let mut nodes = vec![
+            node(1, "data", "SERVING", 0),
+            node(2, "data", "DOWN", 1),
+            node(3, "data,added:0", "SERVING", 0),
+            node(4, "data,added:0", "SERVING", 0),
+        ];
+        let refusal = |nodes: &[Node], wanted| {
+            let leaving = surplus(nodes, wanted).unwrap();
+            check_rest(nodes, &leaving, wanted).err().map(|refusal| refusal.to_string())
+        };
+        // Node 2 stays alone, as before.
+        assert!([1, 2, 3].iter().all(|wanted| refusal(&nodes, *wanted).is_none()));
+        nodes[0].state = "DOWN".into();
+        assert_eq!(refusal(&nodes, 3), None);
+        let text = refusal(&nodes, 2).unwrap();
+        assert!(
+            text.starts_with("node group 0 would keep 1 nodes that serve with a disk that counts, and 2"),
+            "{text}"
+        );
+        assert!(refusal(&nodes, 1).unwrap().contains("would keep 0 nodes"));
+        nodes[0].state = "SERVING".into();
+        nodes[0].is_durable = false;
+        assert!(refusal(&nodes, 2).is_some(), "its disk does not count");
+        // Three of four are enough for now.
+        nodes.extend([node(5, "data,added:0", "SERVING", 0)]);
+        assert_eq!(refusal(&nodes, 3), None);
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct PartitionSlot {
     pub guard: Arc<GuardedPartition>,
     pub token: OwnerToken,
     pub layout: Arc<TableLayout>,
-    /// The ldm instances of the partition on all nodes that are configured.
+    /// The chain of the catalog, and this ldm behind it if the catalog does not name it: its node was added.
     pub configured: Vec<Address>,
     /// Those on nodes that are left, the primary first.
     pub chain: Vec<Address>,

@@ -1,5 +1,7 @@
 //! Replicas that are added to node groups, and removed from them.
 
+use junctor_signals::install_membership::InstallMembership;
+
 use super::groups::extended;
 use super::*;
 use crate::member::RemovalRefusal;
@@ -24,6 +26,37 @@ impl Cluster {
             self.places.get_mut(&leader).unwrap().member.as_mut().unwrap().change_replica(NodeId(node), leaves);
         self.collect();
         result
+    }
+
+    /// As node 3 shows it.
+    fn state_of(&self, node: u8) -> String {
+        let Value::Bytes(state) = &member(self, 3).rows()[usize::from(node) - 1][2] else { panic!("no text") };
+        String::from_utf8(state.to_vec()).unwrap()
+    }
+
+    /// Node 6 leaves while it alone serves, and nodes 1 and 2 do not. Node 5 has left.
+    fn leave_alone(&mut self) {
+        assert_eq!((self.leader(), self.change(5, true)), (Some(3), Ok(())));
+        self.run_until("node 5 has left", |it| has_left(it, 5));
+        self.kill(5);
+        self.kill(2);
+        self.run_until("the others go on", |it| it.serve(&[1, 6]) && it.is_settled());
+        // Node 1 ends while node 6 is asked to leave, so that nothing is committed before node 2 is back.
+        self.end_process(1);
+        assert_eq!(self.change(6, true), Ok(()));
+        (1..=6).for_each(|at| self.notice_end(1, at));
+        self.start(2);
+        self.run_until("node 6 is the last one", |it| it.serve(&[6]));
+        assert!(self.membership(3).unwrap().leaving.contains(NodeId(6)) && !has_left(self, 6));
+    }
+
+    /// Node 6 learns that it was evicted. Returns whether it stops in order.
+    fn tell_evicted(&mut self) -> bool {
+        let member = self.places.get_mut(&NodeId(6)).unwrap().member.as_mut().unwrap();
+        member.on_link(LinkNews::Evicted { node: NodeId(3) }, self.now);
+        let output = member.take_output();
+        assert_ne!(output.has_left, output.stop.is_some());
+        output.has_left
     }
 }
 
@@ -96,8 +129,9 @@ fn a_replica_leaves_for_ever_and_its_group_keeps_one_that_has_everything() {
     assert!(cluster.places[&NodeId(6)].stopped.is_none(), "it stops in order");
     cluster.kill(6);
     cluster.run_until("the others go on", |it| it.serve(&[1, 2, 5]) && it.is_settled());
-    assert_eq!(cluster.change(6, true), lasting("node 6 was removed already"));
-    assert_eq!(member(&cluster, 3).rows()[5][2], Value::Bytes(b"REMOVED".to_vec()));
+    assert_eq!(cluster.change(6, true), Ok(()), "a statement that is repeated has succeeded");
+    assert_eq!(cluster.change(6, false), lasting("node 6 was removed already"));
+    assert_eq!(cluster.state_of(6), "REMOVED");
     cluster.start(6);
     cluster.run_until("it is refused", |it| it.places[&NodeId(6)].stopped.is_some());
     let reason = cluster.places[&NodeId(6)].stopped.clone().unwrap();
@@ -113,18 +147,7 @@ fn a_replica_leaves_for_ever_and_its_group_keeps_one_that_has_everything() {
 #[test]
 fn a_replica_that_leaves_waits_until_another_one_has_everything() {
     let mut cluster = raised();
-    assert_eq!((cluster.leader(), cluster.change(5, true)), (Some(3), Ok(())));
-    cluster.run_until("node 5 has left", |it| has_left(it, 5));
-    cluster.kill(5);
-    cluster.kill(2);
-    cluster.run_until("the others go on", |it| it.serve(&[1, 6]) && it.is_settled());
-    // Node 1 ends while node 6 is asked to leave, so that nothing is committed before node 2 is back.
-    cluster.end_process(1);
-    assert_eq!(cluster.change(6, true), Ok(()));
-    (1..=6).for_each(|at| cluster.notice_end(1, at));
-    cluster.start(2);
-    cluster.run_until("node 6 is the last one", |it| it.serve(&[6]));
-    assert!(cluster.membership(3).unwrap().leaving.contains(NodeId(6)) && !has_left(&cluster, 6));
+    cluster.leave_alone();
     cluster.run_until("node 2 has copied", |it| it.are_durable(&[2]));
     cluster.run_until("node 6 has left", |it| has_left(it, 6));
     cluster.kill(6);
@@ -139,4 +162,60 @@ fn a_replica_that_is_away_is_not_admitted_while_it_leaves() {
     assert_eq!(cluster.change(6, true), Ok(()));
     cluster.run_until("it is removed", |it| it.membership(4).is_some_and(|it| it.is_removed(NodeId(6))));
     cluster.run_until("the others go on", |it| it.serve(&[1, 2, 5]) && it.is_settled());
+}
+
+#[test]
+fn a_replica_that_leaves_is_shown_so_whatever_its_process_does() {
+    let mut cluster = raised();
+    assert_eq!(cluster.state_of(6), "SERVING");
+    cluster.leave_alone();
+    assert_eq!(cluster.state_of(6), "LEAVING");
+    cluster.end_process(6);
+    (1..=6).for_each(|at| cluster.notice_end(6, at));
+    assert_eq!(cluster.state_of(6), "LEAVING");
+}
+
+#[test]
+fn a_replica_that_is_evicted_while_it_leaves_stops_in_order_only_if_another_one_has_everything() {
+    let mut cluster = raised();
+    cluster.leave_alone();
+    assert!(!cluster.tell_evicted(), "its disk alone has everything");
+    assert!(!raised().tell_evicted(), "it does not leave");
+    let mut cluster = raised();
+    let leader = NodeId(cluster.leader().unwrap());
+    let leading = cluster.places.get_mut(&leader).unwrap().member.as_mut().unwrap();
+    let mut membership = Membership::clone(leading.membership().unwrap());
+    membership.leaving.insert(NodeId(6));
+    let index = leading.installed.as_ref().unwrap().0 + 1;
+    let install = InstallMembership { index, leader, must_restart: false, membership: membership.encode().into() };
+    cluster.places.get_mut(&NodeId(6)).unwrap().member.as_mut().unwrap().on_install(&install);
+    assert!(cluster.tell_evicted(), "another one has everything");
+}
+
+/// Why node 4 stops with a list that has node 2 and node 5 with these roles. In the cluster, group 0 began
+/// with nodes 1 and 2, and got nodes 5 and 6.
+fn reason_with(replicas: u8, roles: [&str; 2]) -> Option<String> {
+    let cluster = raised();
+    let (index, membership) = member(&cluster, 4).installed.clone().unwrap();
+    let mut settings = MemberSettings { replicas, ..member(&cluster, 4).settings().clone() };
+    let mut nodes = settings.nodes.to_vec();
+    (nodes[1].roles, nodes[4].roles) = (Roles::named(roles[0]).unwrap(), Roles::named(roles[1]).unwrap());
+    settings.nodes = nodes.into();
+    let mut other = Member::new(settings, cluster.now);
+    let membership = membership.encode().into();
+    other.on_install(&InstallMembership { index, leader: NodeId(3), must_restart: false, membership });
+    other.take_output().stop
+}
+
+#[test]
+fn a_node_stops_whose_list_has_an_added_replica_as_a_first_node_or_a_first_node_as_an_added_one() {
+    assert_eq!(reason_with(2, ["data", "data,added:0"]), None);
+    let text = reason_with(3, ["data", "data"]).unwrap();
+    let expected = "node 5 was added to node group 0 as one more replica; it must have the role added:0 in `nodes`";
+    assert!(text.starts_with(expected), "{text}");
+    let text = reason_with(2, ["data,added:0", "data,added:0"]).unwrap();
+    let expected = "node 2 is one of those with which node group 0 began; it must not have the role added:0";
+    assert!(text.starts_with(expected), "{text}");
+    let text = reason_with(2, ["data,added:0", "data,added"]).unwrap();
+    assert!(text.starts_with("node 2 is one of those"), "{text}");
 }
