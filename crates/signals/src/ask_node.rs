@@ -1,6 +1,6 @@
 //! Questions from main to main of another node: rows of status tables about the whole cluster, and requests
-//! of sessions to one node: to stop, to stop a session, to take part in a backup, to let a node group or a node
-//! leave.
+//! of sessions to one node: to stop, to stop a session, to take part in a backup, to let a node group or a
+//! node leave.
 
 use junctor_kernel::{Address, NodeId};
 use junctor_model::error::Error;

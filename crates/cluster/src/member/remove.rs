@@ -81,8 +81,8 @@ impl Member {
         !self.is_present(record) || report.is_some_and(|report| report.index >= index)
     }
 
-    /// The removal of a replica that leaves, once it knows that, if it is heard, and another node of its group
-    /// is heard that has everything.
+    /// The removal of a replica that leaves, once it knows that, if it is heard, and another node of its
+    /// group is heard that has everything.
     pub(super) fn next_removal(&self, membership: &Membership, own: &NodeReport) -> Option<(MembershipChange, String)> {
         membership.leaving.iter().find_map(|node| {
             let record = membership.record(node)?;

@@ -10,8 +10,8 @@ use super::nodes::{self, Node};
 use super::operate::LOOK_EVERY;
 use super::session::Session;
 
-/// Number of looks at a node that is to leave, until the statement is repeated. It may have been lost with the
-/// leader.
+/// Number of looks at a node that is to leave, until the statement is repeated. It may have been lost with
+/// the leader.
 const LOOKS_PER_STATEMENT: u32 = 10;
 
 /// Removes replicas until each node group has `wanted` of them, or lets those stay that are to be removed.

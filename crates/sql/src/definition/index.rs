@@ -158,8 +158,8 @@ fn prefix_of<'p>(
     Ok(Some(KeyPrefix { column: &part.name, length, by_weights }))
 }
 
-/// Whether a key part with this prefix of a column has the whole column after the column has changed: the prefix
-/// is not shorter, or the column is no string now.
+/// Whether a key part with this prefix of a column has the whole column after the column has changed: the
+/// prefix is not shorter, or the column is no string now.
 pub(super) fn becomes_whole(prefix: KeyPrefix<'_>, column: &ColumnDefinition) -> bool {
     !is_shorter(column, prefix.length).unwrap_or(false)
 }

@@ -371,8 +371,8 @@ impl Engine {
         };
         let users = sessions.filter(|session| change.waits_for(session)).map(|session| session.connection).collect();
         change.users = users;
-        // The change must wait for waiting sessions that are older than it, unless they wait for the end of the
-        // same alteration: an earlier step of it keeps them out.
+        // The change must wait for waiting sessions that are older than it, unless they wait for the end of
+        // the same alteration: an earlier step of it keeps them out.
         let earlier: Vec<&BlockingChange> =
             self.tables.changes.iter().filter(|other| other.owner == change.owner && other.reported_unused).collect();
         for waiter in &self.tables.waiters {

@@ -81,7 +81,8 @@ pub(super) fn replace_nulls(
                     }
                 }
                 InsertSource::Select(select) => {
-                    // How many columns `*` stands for is not known here, so values behind one count from the end.
+                    // How many columns `*` stands for is not known here, so values behind one count from the
+                    // end.
                     let is_list = |item: &SelectItem| !matches!(item, SelectItem::Expression { .. });
                     let items = &mut select.projection;
                     let first = items.iter().position(is_list).unwrap_or(items.len());

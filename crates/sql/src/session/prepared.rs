@@ -352,8 +352,8 @@ impl StatementContext<'_, '_> {
         self.request_inputs(progress, input.input)
     }
 
-    /// A parsed statement with its session values, the first of which has the number `first`. Unqualified names
-    /// are those of `database`.
+    /// A parsed statement with its session values, the first of which has the number `first`. Unqualified
+    /// names are those of `database`.
     fn lift(
         &self,
         source: &Arc<Statement>,
@@ -366,11 +366,11 @@ impl StatementContext<'_, '_> {
         (if is_same { Arc::clone(source) } else { Arc::new(statement) }, session_values)
     }
 
-    /// The syntax tree and the session values of a statement that is planned again. Columns that get the time,
-    /// and tables whose rows expire, may be others since it was prepared.
+    /// The syntax tree and the session values of a statement that is planned again. Columns that get the
+    /// time, and tables whose rows expire, may be others since it was prepared.
     ///
     /// # Errors
-    /// Those of new session values.
+    /// The errors of new session values.
     fn lift_again(
         &mut self,
         prepared: &PreparedStatement,

@@ -134,8 +134,8 @@ impl QueryBlock {
         require!(!request.transaction.is_some(), "uncommitted versions are read at their owner only");
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_forwarded += 1;
-            // Reads come here only if this node has a replica, which chains do not name if it was added later.
-            // All replicas of a partition are at the same instance.
+            // Reads come here only if this node has a replica, which chains do not name if it was added
+            // later. All replicas of a partition are at the same instance.
             return match catalog.distribution.owner(request.partition) {
                 Some(owner) => {
                     let own = Address { node: context.own_address.node, ..owner };
