@@ -326,11 +326,7 @@ impl<'a> Draft<'a> {
                 if collation.character_set() == CharacterSet::Binary {
                     return Err(Error::not_supported("CONVERT TO CHARACTER SET binary"));
                 }
-                self.collation = collation;
-                for column in &mut self.columns {
-                    column.definition.column_type = column.definition.column_type.converted_to(collation);
-                    column.definition.has_collation = false;
-                }
+                self.convert_to(collation);
             }
             TableChange::PartitionBy(written) => self.partitioning = Partitioning::By(written.clone()),
             TableChange::RemovePartitioning => self.partitioning = Partitioning::Removed,
@@ -367,6 +363,15 @@ impl<'a> Draft<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Gives the table and all its texts another collation.
+    fn convert_to(&mut self, collation: CollationId) {
+        self.collation = collation;
+        for column in &mut self.columns {
+            column.definition.column_type = column.definition.column_type.converted_to(collation);
+            column.definition.has_collation = false;
+        }
     }
 
     /// Defines a column of the statement, and collects the keys among its attributes.

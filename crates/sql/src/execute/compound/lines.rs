@@ -390,7 +390,7 @@ mod tests {
         let (mut line, mut shown) = (Line::default(), Vec::new());
         loop {
             match reader.next_line(count, &mut line) {
-                LineOutcome::End => return shown,
+                LineOutcome::End | LineOutcome::TooLong => return shown,
                 LineOutcome::NeedsMore => match pieces.next() {
                     Some(piece) => reader.push(piece),
                     None => reader.end(),

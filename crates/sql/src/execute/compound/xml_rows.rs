@@ -401,7 +401,7 @@ mod tests {
                     Some(piece) => reader.push(piece),
                     None => reader.end(),
                 },
-                LineOutcome::End => return shown,
+                LineOutcome::End | LineOutcome::TooLong => return shown,
             }
         }
     }
