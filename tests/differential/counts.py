@@ -12,9 +12,16 @@ import pathlib
 import sys
 
 from known import is_known
-from outcome import Server, difference
+from outcome import MAY_BE_DEPRECATED, Server, difference
 
 FILE = pathlib.Path(__file__).resolve().parent.parent / "sql" / "row_counts.sql"
+
+
+class Counted(Server):
+    """A connection on which nothing stands between a statement and the question for its count."""
+
+    def deprecated(self, statement, result):
+        return 0
 
 
 def statements():
@@ -25,13 +32,15 @@ def statements():
 
 def play(junctor, mariadb, found_rows):
     """Prints each difference and returns their number."""
-    servers = [Server("junctor", junctor, found_rows), Server("mariadb", mariadb, found_rows)]
+    servers = [Counted("junctor", junctor, found_rows), Counted("mariadb", mariadb, found_rows)]
     for server in servers:
         server.run("DROP DATABASE IF EXISTS cli_row_counts")
     differing = 0
     for statement in statements():
         ours, theirs = (server.run(statement) for server in servers)
-        found = difference(ours, theirs, {"computed", "untyped"})
+        # MariaDB does not warn of deprecated syntax.
+        unlike = {"nowarnings", "nomessage"} if MAY_BE_DEPRECATED.search(statement) else set()
+        found = difference(ours, theirs, {"computed", "untyped"} | unlike)
         if found is not None and not is_known(statement, ours, theirs, found):
             differing += 1
             print(f"-- found rows: {found_rows}\n{statement}\n--   {found}\n--   junctor: {ours}\n--   mariadb: {theirs}")
