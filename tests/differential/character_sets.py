@@ -11,6 +11,8 @@ import sys
 
 import pymysql
 
+from outcome import DEPRECATED
+
 COLLATIONS = [
     "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci",
     "utf8mb3_general_ci", "utf8mb3_bin", "utf8mb3_unicode_ci", "utf8mb3_unicode_520_ci",
@@ -63,7 +65,8 @@ class Servers:
                 self.ask(connection, statement)
 
     def ask(self, connection, statement):
-        """Rows and whether columns are bytes, or the number of the error; and the warnings' numbers."""
+        """Rows and whether columns are bytes, or the number of the error; and the warnings' numbers, without those of
+        deprecated syntax, which only MySQL has."""
         if isinstance(statement, str):
             statement = statement.encode(connection.encoding, "replace")
         cursor = connection.cursor()
@@ -76,7 +79,7 @@ class Servers:
             field.charsetnr == 63 for field in cursor._result.fields
         ]
         cursor.execute("SHOW WARNINGS")
-        return (rows, columns, sorted(row[1] for row in cursor.fetchall()))
+        return (rows, columns, sorted(row[1] for row in cursor.fetchall() if int(row[1]) not in DEPRECATED))
 
     def check(self, statement, is_sorted=False):
         answers = [self.ask(connection, statement) for connection in self.connections]
