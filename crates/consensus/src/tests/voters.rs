@@ -56,10 +56,8 @@ fn a_joining_voter_waits_for_the_leader() {
     cluster.run_until(300 * TICK_STEPS, |cluster| cluster.replica(VoterId(4)).voters() == &set);
 }
 
-/// The leader waited for the answer to a snapshot without end. A voter whose snapshot was lost got nothing
-/// any more.
-#[test]
-fn a_lost_snapshot_is_sent_again() {
+/// A cluster, its leader, and a voter that has missed 100 values and gets a snapshot next.
+fn needs_snapshot() -> (Cluster, VoterId, VoterId) {
     let mut cluster = Cluster::new(3, 6);
     cluster.run_until(200, |cluster| cluster.leader().is_some());
     let leader = cluster.leader().unwrap();
@@ -70,6 +68,14 @@ fn a_lost_snapshot_is_sent_again() {
         cluster.run(4);
     }
     cluster.heal();
+    (cluster, leader, deaf)
+}
+
+/// The leader waited for the answer to a snapshot without end. A voter whose snapshot was lost got nothing
+/// any more.
+#[test]
+fn a_lost_snapshot_is_sent_again() {
+    let (mut cluster, _, deaf) = needs_snapshot();
     while !cluster.lose_snapshots() {
         cluster.step();
     }
@@ -79,16 +85,7 @@ fn a_lost_snapshot_is_sent_again() {
 /// The leader ended while a voter wrote its snapshot. The voter campaigned, and `raft` stopped the process.
 #[test]
 fn a_voter_that_writes_a_snapshot_does_not_campaign() {
-    let mut cluster = Cluster::new(3, 6);
-    cluster.run_until(200, |cluster| cluster.leader().is_some());
-    let leader = cluster.leader().unwrap();
-    let deaf = ids(1..=3).into_iter().find(|voter| *voter != leader).unwrap();
-    cluster.cut(leader, deaf);
-    for value in 0..100u8 {
-        cluster.propose(&[value]).unwrap();
-        cluster.run(4);
-    }
-    cluster.heal();
+    let (mut cluster, leader, deaf) = needs_snapshot();
     for _ in 0..20 * TICK_STEPS {
         cluster.step();
         cluster.with(deaf, |replica| {

@@ -47,7 +47,7 @@ use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::Scratch;
 
-pub use json::{JsonOtherwise, JsonPath, Sought, sought_elements};
+pub use json::{JsonOtherwise, JsonPath, Sought, gives_truth, sought_elements};
 pub use page::functions_page;
 use registry::{Body, Reads, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::function;
+use junctor_expression::function::{self, gives_truth};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, ReferentialAction};
 use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, TableDefinition, TableLayout};
@@ -42,18 +42,6 @@ const NEVER_ALLOWED: [&str; 16] = [
     "ROW_COUNT",
     "SLEEP",
     "VALUES",
-];
-
-/// Functions whose value is a truth value, besides operators.
-const CONDITIONS: [&str; 8] = [
-    "ISNULL",
-    "IS_UUID",
-    "JSON_CONTAINS",
-    "JSON_CONTAINS_PATH",
-    "JSON_OVERLAPS",
-    "JSON_SCHEMA_VALID",
-    "JSON_VALID",
-    "REGEXP_LIKE",
 ];
 
 /// The normal form of an expression.
@@ -264,7 +252,7 @@ pub(super) fn check_table(table: &TableDefinition, context: &DefinitionContext<'
         used_columns(table, &parsed, purpose)?;
         let bound = expressions.bind_written(&parsed)?;
         let is_condition = match &parsed {
-            Expression::Function(call) => CONDITIONS.iter().any(|name| call.name.eq_ignore_ascii_case(name)),
+            Expression::Function(call) => gives_truth(&call.name),
             Expression::Literal(literal) => matches!(literal, crate::parse::Literal::Boolean(_)),
             _ => bound.is_condition(),
         };

@@ -91,6 +91,11 @@ fn truth(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
+/// Whether the result of the function with this name is a truth value.
+pub fn gives_truth(name: &str) -> bool {
+    TRUTHS.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// The functions whose result is a truth value, besides the operators.
 const TRUTHS: &[&str] = &[
     "ISNULL",
@@ -113,7 +118,7 @@ impl Expression {
     /// turns a condition into a number, so the type must say what it is.
     pub fn as_member(self) -> Expression {
         let is_truth = match &self.node {
-            Node::Call(function, _) => TRUTHS.contains(&function.name),
+            Node::Call(function, _) => gives_truth(function.name),
             _ => self.is_condition(),
         };
         match super::find("JSON TRUTH").filter(|_| is_truth) {

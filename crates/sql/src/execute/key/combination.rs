@@ -114,7 +114,7 @@ pub(super) fn for_each_combination(
 
 /// Error 1436.
 #[cold]
-fn too_complex() -> Box<Error> {
+pub(super) fn too_complex() -> Box<Error> {
     Error::new(ErrorCode::StatementTooComplex, "The condition has too many ranges")
 }
 
@@ -192,10 +192,10 @@ impl KeyBuilder {
         Ok(ranges <= RANGES_MAX && fits(ranges, bytes + most))
     }
 
-    /// Error: 1436 if the statement has too many ranges or bytes.
+    /// Error: 1436 if the keys or bounds of the statement have too many bytes.
     #[inline]
-    pub(super) fn check_size(&self) -> Result<()> {
-        if self.spans.len() >= RANGES_MAX || self.bytes.len() > BYTES_MAX {
+    pub(super) fn check_bytes(&self) -> Result<()> {
+        if self.bytes.len() > BYTES_MAX {
             return Err(too_complex());
         }
         Ok(())

@@ -22,7 +22,7 @@ use junctor_signals::input::KeyRange;
 
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, RangeTemplate, ScopeTemplate, ValueSet};
-use combination::for_each_combination;
+use combination::{for_each_combination, too_complex};
 use integer::{integer_list, push_integers, single_integer};
 use range_column::RangeColumn;
 
@@ -159,7 +159,6 @@ impl KeyBuilder {
     ) -> Result<()> {
         self.keys.clear();
         self.bytes.clear();
-        self.spans.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
         for key in &template.alternatives {
@@ -213,7 +212,7 @@ impl KeyBuilder {
         let start = self.bytes.len();
         let is_possible = self.append_key(alternative, members, values)?;
         self.finish_key(start, is_possible);
-        self.check_size()
+        self.check_bytes()
     }
 
     /// Records the bytes from `start` on as a key if it can occur in a row, and removes them otherwise.
@@ -606,7 +605,10 @@ impl KeyBuilder {
     }
 
     fn add_span(&mut self, lower: Range<u32>, upper: Option<Range<u32>>) -> Result<()> {
-        self.check_size()?;
+        self.check_bytes()?;
+        if self.spans.len() >= RANGES_MAX {
+            return Err(too_complex());
+        }
         let slice = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
         let is_empty = upper.as_ref().is_some_and(|upper| slice(&lower) >= slice(upper));
         if !is_empty {

@@ -15,6 +15,7 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::batch::Batch;
 use super::key_table::KeyTable;
+use super::lookup_keys::LookupKeys;
 use super::{Input, Operator, Run, Step, append_key, open_block, open_lookup};
 use crate::execute::memory::Account;
 use crate::plan::tree::{ApplyForm, ApplyPlan, BlockPlan, GroupLookup, GroupedSubquery, JoinKey, NullMatch};
@@ -335,8 +336,8 @@ impl Apply {
     ) -> Result<Ahead> {
         let most = self.runs.min(grouped.runs_max.saturating_sub(self.runs)).max(1);
         let mut rows: Vec<(usize, Vec<u8>)> = Vec::new();
-        let mut keys: Vec<Vec<Value>> = lookup.keys.iter().map(|_| Vec::new()).collect();
-        let (mut outer_keys, mut known, mut bytes) = (KeyTable::default(), KeyTable::default(), Vec::new());
+        let mut keys = LookupKeys::new(lookup.keys.len(), 0);
+        let mut outer_keys = KeyTable::default();
         let mut visited = 0;
         for row in self.row..batch.len() {
             if rows.len() == most {
@@ -348,23 +349,12 @@ impl Apply {
                 continue;
             }
             rows.push((row, outer));
-            bytes.clear();
-            let mut has_null = false;
-            for (list, place) in keys.iter_mut().zip(&lookup.keys) {
-                let key = &grouped.keys[*place];
-                let value = key.left.evaluate(None, batch.row(row), run.scratch)?;
-                has_null |= value.is_null();
-                append_key(value, key.collation, &mut bytes);
-                list.push(value.to_value());
-            }
-            // NULL equals nothing.
-            if has_null || !known.insert(&bytes, 0).1 {
-                keys.iter_mut().for_each(|list| _ = list.pop());
-            }
+            let parts = lookup.keys.iter().map(|place| &grouped.keys[*place]);
+            keys.add(parts, batch.row(row), run.scratch)?;
         }
         run.is_spent(visited);
-        let has_keys = keys.iter().any(|list| !list.is_empty());
-        let input = has_keys.then(|| open_lookup(run, &lookup.block, &[], Some((lookup.leaf, keys))));
+        let lists = keys.into_lists();
+        let input = lists.map(|lists| open_lookup(run, &lookup.block, &[], Some((lookup.leaf, lists))));
         Ok(Ahead { groups: Groups::new(&self.plan, &lookup.block, input), rows })
     }
 

@@ -9,11 +9,12 @@
 use std::sync::Arc;
 
 use junctor_model::error::Result;
-use junctor_model::value::{Value, ValueRef};
+use junctor_model::value::ValueRef;
 use junctor_signals::key_filter::KeyFilterBuilder;
 
 use super::batch::{Batch, Frame};
 use super::key_table::KeyTable;
+use super::lookup_keys::LookupKeys;
 use super::scan::Scan;
 use super::spool::{DIVISIONS_MAX, Parts, Rows, Spool, Spooled, key_at};
 use super::{Input, Operator, Run, Step, append_key};
@@ -198,27 +199,14 @@ impl Join {
         };
         self.looked_up += batch.len();
         let parts = || lookup.keys.iter().map(|place| &self.plan.keys[*place]);
-        let mut keys: Vec<Vec<Value>> = parts().map(|_| Vec::with_capacity(batch.len())).collect();
-        let mut known = KeyTable::default();
-        let mut bytes = Vec::new();
+        let mut keys = LookupKeys::new(lookup.keys.len(), batch.len());
         for row in 0..batch.len() {
             run.scratch.reset();
-            bytes.clear();
-            let mut has_null = false;
-            for (list, key) in keys.iter_mut().zip(parts()) {
-                let value = key.left.evaluate(None, batch.row(row), run.scratch)?;
-                has_null |= value.is_null();
-                append_key(value, key.collation, &mut bytes);
-                list.push(value.to_value());
-            }
-            // NULL equals nothing.
-            if has_null || !known.insert(&bytes, 0).1 {
-                keys.iter_mut().for_each(|list| _ = list.pop());
-            }
+            keys.add(parts(), batch.row(row), run.scratch)?;
         }
-        Ok(match keys.iter().all(Vec::is_empty) {
-            true => Phase::Probe,
-            false => Phase::Lookup(Scan::of_keys(lookup.leaf, &self.frame, keys)),
+        Ok(match keys.into_lists() {
+            None => Phase::Probe,
+            Some(lists) => Phase::Lookup(Scan::of_keys(lookup.leaf, &self.frame, lists)),
         })
     }
 

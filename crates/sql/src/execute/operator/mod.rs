@@ -15,6 +15,7 @@ mod json_table;
 mod key_table;
 mod lateral;
 mod limit;
+mod lookup_keys;
 mod meter;
 mod project;
 mod scan;

@@ -63,7 +63,7 @@ impl<'a> CommonTables<'a> {
     }
 }
 
-/// What the planning of a block begins with besides its query.
+/// Facts about a block that come from the queries around it.
 #[derive(Default)]
 struct BlockInput<'i> {
     /// The equalities with outer values that become keys of groups.

@@ -43,7 +43,7 @@ pub(super) enum Passage {
 #[derive(Debug, Default)]
 pub(super) struct Pushed(BTreeMap<usize, Vec<Expression>>);
 
-/// What the relations of FROM are collected from.
+/// The scope in which the relations of FROM are planned.
 #[derive(Clone, Copy)]
 pub(super) struct FromScope<'s> {
     pub space: &'s SlotSpace,
