@@ -660,3 +660,15 @@ fn a_table_like_another_has_its_columns_indexes_and_options() {
     assert_eq!((&*name, collation), ("t", CollationId::UTF8MB4_BIN));
     dictionary.put_database(DatabaseDefinition { name, collation });
 }
+
+#[test]
+fn functions_that_give_a_truth_value_are_conditions_of_a_check() {
+    let errno = |condition: &str| {
+        let text = format!("CREATE TABLE t.a (a VARCHAR(20), CHECK ({condition}))");
+        define(&text, &databases()).err().map(|error| error.code.errno())
+    };
+    for condition in ["IS_IPV4(a)", "is_uuid(a)", "JSON_VALID(a)", "a IS NULL", "TRUE"] {
+        assert_eq!(errno(condition), None, "{condition}");
+    }
+    assert_eq!((errno("LENGTH(a)"), errno("a")), (Some(3812), Some(3812)));
+}
