@@ -48,7 +48,7 @@ SELECT COUNT(*) FROM large a, large b, large c;
 SELECT SLEEP(30) INTO @x;
 SELECT /*+ MAX_EXECUTION_TIME(0) */ SLEEP(0.1);
 INSERT INTO middle SELECT 1000, COUNT(*) FROM large a, middle b, small c;
-SELECT b FROM middle WHERE a = 1000;
 SET max_execution_time = 0;
+SELECT b FROM middle WHERE a = 1000;
 SELECT SLEEP(0.1);
 DROP DATABASE cli_hints;
