@@ -374,6 +374,15 @@ impl Expression {
         reads
     }
 
+    /// Whether another evaluation for the same row of the same execution may give another value.
+    pub fn is_volatile(&self) -> bool {
+        let mut is_volatile = false;
+        self.visit(&mut |inner| {
+            is_volatile |= matches!(&inner.node, Node::Call(function, _) if function.is_volatile());
+        });
+        is_volatile
+    }
+
     /// Whether an evaluation reads or changes the state of the session: that of its user variables. Such an
     /// expression is evaluated by the session, once for each row, in the order of the rows.
     pub fn is_stateful(&self) -> bool {

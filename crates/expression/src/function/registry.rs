@@ -264,6 +264,11 @@ impl Function {
         self.volatility == Volatility::Immutable
     }
 
+    /// Whether each evaluation may give another result.
+    pub fn is_volatile(&self) -> bool {
+        matches!(self.volatility, Volatility::Row | Volatility::Stateful)
+    }
+
     /// Whether a call reads or changes the state of the session.
     pub fn is_stateful(&self) -> bool {
         self.volatility == Volatility::Stateful

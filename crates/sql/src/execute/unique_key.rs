@@ -3,6 +3,14 @@
 //! The entry of the key is read without a lock and names the row. The row is then changed by primary key in
 //! its one partition, if it still satisfies the whole condition under its lock. A writer that changes the key
 //! locks the row before the entry, as this statement does, so the two cannot deadlock.
+//!
+//! If the row does not satisfy the condition, it has lost the key, or it fails another part of the condition.
+//! A read of the row decides: with the key and without the condition, it is the result that no row changes.
+//! Otherwise the entry is read again. (An entry that names the same row proves nothing, because the key may
+//! have left the row and come back.)
+//!
+//! The number of attempts has no bound: each one that fails means that another transaction has committed a
+//! move of the key.
 
 use std::sync::Arc;
 
@@ -12,7 +20,7 @@ use junctor_gateway::gateway::{Gateway, ReadOptions};
 use junctor_gateway::{Event, ReadRequest, RowBound, TurnContext, require};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::append_escaped;
+use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
 use junctor_model::value::ValueRef;
@@ -24,16 +32,12 @@ use super::completion::{fail, interrupted};
 use super::context::StatementContext;
 use super::key::Values;
 use super::resume::unexpected;
-use super::retry::{RetryInput, RetryState, StatementInput};
+use super::retry::{RetryInput, RetryState};
 use super::state::{Execution, PlanInput, Workspace};
 use super::transaction::note_lost_transaction;
-use super::write::{ChangedRows, StatementOutcome, finish_change, level_of, start_change_by, write_options};
+use super::write::{ChangedRows, StatementOutcome, finish_change, level_of, write_options};
 use crate::plan::{ChangePlan, UniqueKeyChange};
 use crate::result::Progress;
-
-/// Maximum number of rows to try by the entry of the key. Then the statement is executed through its path in
-/// all partitions instead. Only a key that other transactions keep moving between rows needs more than two.
-const ATTEMPTS_MAX: u8 = 4;
 
 /// A change by a unique key at one of its steps.
 #[derive(Debug)]
@@ -42,8 +46,6 @@ pub(crate) struct UniqueKeyState {
     pub plan: Arc<ChangePlan>,
     protocol: RowProtocol,
     step: Step,
-    /// Number of rows tried.
-    attempts: u8,
     /// Whether the statement must fail with error 1317 before its next step.
     is_stopped: bool,
     parameters: Vec<u8>,
@@ -64,12 +66,14 @@ enum Step {
     LockEntry,
     /// The change of the row.
     Change,
+    /// The read without a lock of a row that the change did not accept.
+    ReadRefused,
 }
 
 impl UniqueKeyState {
     /// Stops the statement. Returns true if it was reading, so that nothing must be rolled back.
     pub(super) fn stop(&mut self, gateway: &mut Gateway, turn: &mut TurnContext<'_>) -> bool {
-        if self.step == Step::Read {
+        if matches!(self.step, Step::Read | Step::ReadRefused) {
             gateway.end_read(self.operation, turn);
             return true;
         }
@@ -84,6 +88,17 @@ impl UniqueKeyState {
         for buffer in [self.parameters, self.key, self.reference] {
             turn.buffers.give(buffer);
         }
+    }
+
+    /// Whether the images of a read contain a row with the key.
+    fn has_key(&self, images: &[u8]) -> bool {
+        let Some((_, image)) = images.split_first_chunk::<4>() else { return false };
+        let table = &self.plan.table;
+        let row = RowView::new(&table.row_format, image);
+        let (mut entry, mut key) = (Vec::new(), Vec::new());
+        append_row_key(&table.definition.columns, &self.unique_key().keys.columns, row, &mut entry);
+        append_escaped(&entry, &mut key);
+        key == self.key
     }
 
     fn unique_key(&self) -> &UniqueKeyChange {
@@ -118,7 +133,6 @@ pub(super) fn start_unique_key(
         plan: Arc::clone(plan),
         protocol: input.protocol,
         step: Step::Read,
-        attempts: 0,
         is_stopped: false,
         parameters: context.copy_parameters(),
         key,
@@ -140,7 +154,7 @@ fn send(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, step:
             inputs.begin(unique_key.lookup.table.definition.partition_count, buffers);
             inputs.push_key(&state.key, &[], buffers);
         }
-        Step::Change => {
+        Step::Change | Step::ReadRefused => {
             let partition_count = plan.table.definition.partition_count;
             let [high, low, key @ ..] = state.reference.as_slice() else { return Err(Error::broken_reply()) };
             let partition = u16::from_be_bytes([*high, *low]);
@@ -151,12 +165,13 @@ fn send(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, step:
         }
     }
     let sent = match step {
-        Step::Read => {
+        Step::Read | Step::ReadRefused => {
+            let program = if step == Step::Read { &unique_key.lookup } else { &unique_key.refused };
             let warnings_max = context.session.variables.warnings_max;
             let options = ReadOptions { protocol: state.protocol, bound: RowBound::Partition(u32::MAX), warnings_max };
             let (transaction, inputs) = (&mut context.session.transaction, &mut context.engine.work.inputs);
-            let request = ReadRequest { program: &unique_key.lookup, options, inputs };
-            // The read returns the latest committed entry even in REPEATABLE READ, because a change does not
+            let request = ReadRequest { program, options, inputs };
+            // The read returns what is committed last even in REPEATABLE READ, because a change does not
             // use the transaction's snapshot to find its rows.
             let connection = context.session.connection;
             context.engine.gateway.read_latest(connection, transaction, request, context.turn)
@@ -191,13 +206,23 @@ pub(super) fn resume_unique_key(
             let entries = Arc::clone(&state.unique_key().lookup.table);
             let reference = reference_in(&entries, &output);
             let progress = match reference {
-                Ok(reference) => on_entry(context, state, reference),
+                Ok(None) => send_or_fail(context, state, Step::LockEntry),
+                Ok(Some(reference)) => try_row(context, state, reference),
                 Err(error) => fail_with(context, state, &error),
             };
             context.turn.buffers.give(output);
             progress
         }
-        (Step::Read, Event::ReadFailed { error, .. }) => fail_or_retry(context, state, &error),
+        (Step::ReadRefused, Event::Rows { output, next, .. }) => {
+            require!(next == Next::Done, "the read of one row has one reply");
+            let has_key = state.has_key(&output);
+            context.turn.buffers.give(output);
+            match has_key {
+                true => finish(context, state, ChangedRows::default()),
+                false => send_or_fail(context, state, Step::Read),
+            }
+        }
+        (Step::Read | Step::ReadRefused, Event::ReadFailed { error, .. }) => fail_or_retry(context, state, &error),
         (Step::LockEntry | Step::Change, Event::Statement { matched, changed, diagnostics, outputs, error, .. }) => {
             let outcome = StatementOutcome { matched, changed, diagnostics, outputs, error };
             on_outcome(context, state, outcome)
@@ -206,22 +231,11 @@ pub(super) fn resume_unique_key(
     }
 }
 
-/// Continues with the entry that the read found.
-fn on_entry(context: &mut StatementContext<'_, '_>, state: UniqueKeyState, reference: Option<&[u8]>) -> Progress {
-    match reference {
-        None => send_or_fail(context, state, Step::LockEntry),
-        // The row still has the key, so it fails another part of the condition.
-        Some(reference) if reference == state.reference => finish(context, state, ChangedRows::default()),
-        Some(_) if state.attempts == ATTEMPTS_MAX => change_by_path(context, state),
-        Some(reference) => try_row(context, state, reference),
-    }
-}
-
+/// Sends the change of the row that an entry names.
 fn try_row(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, reference: &[u8]) -> Progress {
     let mut copy = context.turn.buffers.take(reference.len());
     copy.extend_from_slice(reference);
     context.turn.buffers.give(std::mem::replace(&mut state.reference, copy));
-    state.attempts += 1;
     send_or_fail(context, state, Step::Change)
 }
 
@@ -243,7 +257,6 @@ fn on_outcome(
             let found = outputs.iter().find(|images| !images.is_empty());
             let progress = match found.map(|images| reference_in(&entries, images)).transpose() {
                 Err(error) => fail_with(context, state, &error),
-                Ok(Some(Some(_))) if state.attempts == ATTEMPTS_MAX => change_by_path(context, state),
                 Ok(Some(Some(reference))) => try_row(context, state, reference),
                 // No row has the key, and from REPEATABLE READ on none can get it while the lock is held.
                 Ok(_) => finish(context, state, ChangedRows::default()),
@@ -254,8 +267,7 @@ fn on_outcome(
         _ => {
             state.diagnostics = outcome.diagnostics;
             match outcome.matched {
-                // The row has lost its key since the entry was read, or fails another part of the condition.
-                0 => send_or_fail(context, state, Step::Read),
+                0 => send_or_fail(context, state, Step::ReadRefused),
                 matched => finish(context, state, ChangedRows { matched, changed: outcome.changed, outputs }),
             }
         }
@@ -270,18 +282,6 @@ fn send_or_fail(context: &mut StatementContext<'_, '_>, state: UniqueKeyState, s
         Ok(()) => Progress::Waiting,
         Err(error) => fail(context, &error),
     }
-}
-
-/// Changes the row through all partitions, because its key keeps moving.
-#[cold]
-fn change_by_path(context: &mut StatementContext<'_, '_>, state: UniqueKeyState) -> Progress {
-    let plan = Arc::clone(&state.plan);
-    let input = PlanInput { protocol: state.protocol, shaped_text: None, input: StatementInput::NONE };
-    let Workspace { parameters, .. } = &mut context.engine.work;
-    parameters.clear();
-    parameters.extend_from_slice(&state.parameters);
-    state.release(context.turn);
-    start_change_by(context, &plan, &input, None)
 }
 
 fn finish(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, rows: ChangedRows) -> Progress {

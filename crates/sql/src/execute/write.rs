@@ -33,7 +33,7 @@ use super::state::{Execution, LockReadState, PlanInput, ReadState, Workspace, Wr
 use super::transaction::note_lost_transaction;
 use super::unique_key::start_unique_key;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ChangeKind, ChangePlan, InsertPlan, UniqueKeyChange};
+use crate::plan::{ChangeKind, ChangePlan, InsertPlan};
 use crate::result::{Progress, ResultHeader};
 
 /// The options of a write, as given by the session's variables.
@@ -93,17 +93,7 @@ pub(crate) fn start_change(
     plan: &Arc<ChangePlan>,
     input: &PlanInput<'_>,
 ) -> Progress {
-    start_change_by(context, plan, input, plan.unique_key.as_ref())
-}
-
-/// Starts an UPDATE or DELETE by its unique key, or by its path if `unique_key` is `None`.
-pub(super) fn start_change_by(
-    context: &mut StatementContext<'_, '_>,
-    plan: &Arc<ChangePlan>,
-    input: &PlanInput<'_>,
-    unique_key: Option<&UniqueKeyChange>,
-) -> Progress {
-    let started = send_change(context, plan, input, unique_key);
+    let started = send_change(context, plan, input);
     context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
     match started {
         Ok(Started::Sent) => Progress::Waiting,
@@ -131,7 +121,6 @@ fn send_change(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<ChangePlan>,
     input: &PlanInput<'_>,
-    unique_key: Option<&UniqueKeyChange>,
 ) -> Result<Started> {
     check_writable(context.session, &plan.table)?;
     context.session.enter_statement();
@@ -146,7 +135,7 @@ fn send_change(
     if limit == Some(0) || !all_true(&plan.one_time_filter, values.parameters, scratch)? {
         return Ok(Started::Nothing);
     }
-    if let Some(unique_key) = unique_key {
+    if let Some(unique_key) = &plan.unique_key {
         let is_sent = start_unique_key(context, (plan, unique_key), input)?;
         return Ok(if is_sent { Started::Sent } else { Started::Nothing });
     }

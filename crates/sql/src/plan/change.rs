@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Kind};
+use junctor_expression::{Expression, IsTest, Kind};
 use junctor_model::access::Privilege;
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
@@ -94,6 +94,8 @@ pub struct UniqueKeyChange {
     pub entry_lock: Arc<WriteProgram>,
     /// The write of the row by primary key, with the whole condition.
     pub program: Arc<WriteProgram>,
+    /// The read of the row by primary key, if it does not satisfy the whole condition.
+    pub refused: Arc<ReadProgram>,
 }
 
 /// The programs of a change that may have to lock its rows before it writes them, because of LIMIT or because
@@ -292,7 +294,8 @@ fn plan_change(
         false => sort,
     };
     let never = filter.as_ref().is_some_and(is_always_false);
-    let found = match never || may_leave_out {
+    let is_volatile = filter.as_ref().is_some_and(Expression::is_volatile);
+    let found = match never || may_leave_out || is_volatile {
         true => None,
         false => unique_row(&access_request, &chosen.path),
     };
@@ -351,7 +354,15 @@ fn unique_key_change(found: UniqueLookup, change: &WriteProgram, filter: Option<
         filter,
         ..change.clone()
     };
-    UniqueKeyChange { index, keys, lookup, entry_lock: lock_program(&entries), program: Arc::new(program) }
+    let is_refused = program.filter.clone().map(|filter| Expression::is(IsTest::True, true, filter));
+    let refused = ReadProgram {
+        filter: is_refused,
+        reads_parameters: program.reads_parameters,
+        rules: program.rules,
+        ..ReadProgram::new(&program.table, Access::PrimaryKeys, Output::Images)
+    };
+    let entry_lock = lock_program(&entries);
+    UniqueKeyChange { index, keys, lookup, entry_lock, program: Arc::new(program), refused: Arc::new(refused) }
 }
 
 /// Sort keys that order rows by MySQL's clustered key.
