@@ -188,6 +188,49 @@ fn a_change_that_waits_can_be_killed() {
 }
 
 #[test]
+fn a_row_that_fails_another_condition_stays_for_every_type_of_key() {
+    let types = [
+        ("DOUBLE", "-0.0"),
+        ("FLOAT", "1.5"),
+        ("DECIMAL(20,5)", "-12.50000"),
+        ("BIGINT UNSIGNED", "18446744073709551615"),
+        ("BIT(12)", "b'101'"),
+        ("YEAR", "1999"),
+        ("DATE", "'2024-02-29'"),
+        ("TIME(3)", "'-10:11:12.345'"),
+        ("DATETIME(6)", "'2024-02-29 10:11:12.000001'"),
+        ("TIMESTAMP", "'2024-02-29 10:11:12'"),
+        ("ENUM('a','b')", "'b'"),
+        ("SET('a','b','c')", "'a,c'"),
+        ("CHAR(10)", "'äB'"),
+        ("VARCHAR(20) COLLATE utf8mb4_bin", "'x\\0y'"),
+        ("VARCHAR(20) CHARACTER SET latin1", "'ü'"),
+        ("BINARY(4)", "x'00ff0000'"),
+        ("VARBINARY(300)", "REPEAT(x'00ff', 100)"),
+    ];
+    let node = node();
+    let mut session = session(&node);
+    for (column_type, written) in types {
+        for index in ["UNIQUE KEY (u) USING HASH", "UNIQUE KEY (u DESC, w)", "UNIQUE KEY (w, u)"] {
+            run(
+                &mut session,
+                &format!(
+                    "CREATE TABLE d.typed (id INT PRIMARY KEY, u {column_type}, v INT, w INT, {index}) \
+                     PARTITION BY KEY (id) PARTITIONS 8"
+                ),
+            );
+            run(&mut session, &format!("INSERT INTO d.typed VALUES (1, {written}, 2, 3)"));
+            let mut change = |rest: &str| {
+                run(&mut session, &format!("UPDATE d.typed SET v = v + 1 WHERE u = {written} AND w = 3 AND {rest}"))
+            };
+            let changed = ["v = 5", "v = 2", "v = 3 AND RAND() >= 0", "v = 4 AND RAND() < 0"].map(&mut change);
+            assert_eq!(changed, [0, 1, 1, 0], "{column_type} {index}");
+            run(&mut session, "DROP TABLE d.typed");
+        }
+    }
+}
+
+#[test]
 fn every_change_finds_a_key_that_always_exists() {
     const CHANGES: u64 = 300;
     let node = node();
