@@ -9,7 +9,7 @@ use junctor_model::access::{AccessChange, AccessControl};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Error;
-use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
+use junctor_model::id::{ConnectionId, Epoch, IndexId, PartitionId, TableId};
 use junctor_model::schema::{Dictionary, Sharing, TableDefinition, TableLayout};
 
 use crate::diagnostics::Diagnostics;
@@ -222,9 +222,12 @@ pub struct ChangePartition {
     pub layout: Arc<TableLayout>,
     /// The change.
     pub change: PartitionChange,
+    /// In a cluster with voters, the epoch in which the node of main sends this to the members of a chain. A
+    /// node that was admitted later drops it: it was meant for an earlier life of that node. 0 otherwise.
+    pub epoch: Epoch,
 }
 
-layout! { ChangePartition { operation, reply_to, partition, layout, change } }
+layout! { ChangePartition { operation, reply_to, partition, layout, change, epoch } }
 
 /// The reply to [`ChangePartition`].
 #[derive(Debug)]

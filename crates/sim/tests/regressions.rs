@@ -87,3 +87,8 @@ fn the_late_answer_of_a_lost_node_does_not_count_twice() {
 fn a_node_may_have_locks_only_in_a_commit() {
     seeds_hold("groups", &[1]);
 }
+
+#[test]
+fn a_node_does_not_create_partitions_for_its_life_before() {
+    seeds_hold("multi_valued_members", &[770_000]);
+}

@@ -274,7 +274,7 @@ impl Epochs {
         self.sequencer.as_ref().map(|sequencer| sequencer.lag_rows(self.own.node)).unwrap_or_default()
     }
 
-    fn started(&self) -> Option<Epoch> {
+    pub(super) fn started(&self) -> Option<Epoch> {
         self.mirror.as_ref().map(Mirror::started)
     }
 

@@ -13,7 +13,7 @@ use junctor_kernel::{
     WorldRequest,
 };
 use junctor_model::checkpoint::PageTableLocation;
-use junctor_model::id::{CommitNumber, PartitionId, TableId};
+use junctor_model::id::{CommitNumber, Epoch, PartitionId, TableId};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity};
 use junctor_model::stored_lists::CheckpointLists;
@@ -433,6 +433,7 @@ impl MainBlock {
                     partition: partition.partition,
                     layout: Arc::clone(&partition.layout),
                     change: PartitionChange::Create { chain: partition.chain.clone() },
+                    epoch: Epoch(0),
                 };
                 recovery.unsent.push_back((*member, change));
             }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Outbox, WorldRequest};
+use junctor_model::id::Epoch;
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::copy_rows::{CopyPartitions, CopyPartitionsReply};
 use junctor_signals::inbox::ContinueWork;
@@ -91,6 +92,7 @@ impl MainBlock {
                 partition: *partition,
                 layout: Arc::clone(layout),
                 change: PartitionChange::Create { chain },
+                epoch: Epoch(0),
             };
             unsent.push_back((here, change));
         }

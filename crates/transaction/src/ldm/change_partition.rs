@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::Error;
-use junctor_model::id::{IndexId, PartitionId, RowId, SchemaVersion};
+use junctor_model::id::{CommitNumber, Epoch, IndexId, PartitionId, RowId, SchemaVersion};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::schema::{IndexDefinition, IndexKind, TableLayout};
 use junctor_signals::Module;
@@ -12,7 +12,7 @@ use junctor_signals::change_schema::{
     ChangePartition, ChangePartitionReply, OpenPartition, PartitionChange, PartitionHandle,
 };
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::{MainSignal, QuerySignal, Signal};
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal};
 use junctor_storage::guard::{OwnerToken, PartitionGuard};
 use junctor_storage::partition_store::PartitionStore;
 
@@ -50,7 +50,14 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let ChangePartition { operation, reply_to, partition, layout, change } = signal;
+        if signal.epoch > Epoch(0) && self.epoch == Epoch(0) {
+            return self.parked.push(LdmSignal::ChangePartition(signal));
+        }
+        let is_admitted_later = |at| CommitNumber::start_of(signal.epoch) < at;
+        if signal.epoch > Epoch(0) && self.copies_at.is_some_and(is_admitted_later) {
+            return;
+        }
+        let ChangePartition { operation, reply_to, partition, layout, change, epoch } = signal;
         match change {
             PartitionChange::Create { chain } => {
                 self.create_partition(NewPartition { id: partition, layout, chain }, context, outbox)
@@ -59,7 +66,7 @@ impl LdmBlock {
             PartitionChange::ReplaceLayout => {
                 if !self.replace_layout(partition, &layout) {
                     let change = PartitionChange::ReplaceLayout;
-                    let signal = ChangePartition { operation, reply_to, partition, layout, change };
+                    let signal = ChangePartition { operation, reply_to, partition, layout, change, epoch };
                     return self.defer(Deferred::ChangePartition(Box::new(signal)), outbox);
                 }
             }

@@ -323,7 +323,14 @@ impl Harness {
         change: PartitionChange,
     ) {
         let operation = OperationId(0);
-        let signal = ChangePartition { operation, reply_to: main(), partition, layout: Arc::clone(layout), change };
+        let signal = ChangePartition {
+            operation,
+            reply_to: main(),
+            partition,
+            layout: Arc::clone(layout),
+            change,
+            epoch: Epoch(0),
+        };
         self.send(to, main(), Signal::Ldm(LdmSignal::ChangePartition(signal)));
     }
 

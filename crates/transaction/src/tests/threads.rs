@@ -11,7 +11,7 @@ use junctor_kernel::{
     Address, Buffer, Context, Endpoints, Host, NodeId, NodeLayout, Outbox, ThreadAssignment, WorldEvent, WorldRequest,
 };
 use junctor_model::error::ErrorCode;
-use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
 use junctor_signals::end_transaction::CommitDurability;
@@ -180,6 +180,7 @@ impl FakeSql {
                 partition,
                 layout,
                 change: PartitionChange::Create { chain: vec![owner] },
+                epoch: Epoch(0),
             };
             self.outstanding += 1;
             outbox.send(owner, Signal::Ldm(LdmSignal::ChangePartition(signal)));
