@@ -22,11 +22,8 @@ pub struct Dialect {
 
 impl Dialect {
     /// Whether the shape scanner, which knows only the default, understands the quotes and escapes of a text.
-    #[inline]
+    #[cold]
     pub fn is_scannable(self, text: &[u8]) -> bool {
-        if !self.ansi_quotes && !self.no_backslash_escapes && !self.narrows_literals && !self.nulls_are_now {
-            return true;
-        }
         if self.nulls_are_now {
             return false;
         }

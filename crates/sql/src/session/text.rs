@@ -39,8 +39,9 @@ impl StatementContext<'_, '_> {
     /// Executes a text statement.
     pub(super) fn execute_text(&mut self, text: &[u8], input: StatementInput<'_>) -> Progress {
         self.begin_input(input);
-        let dialect = self.session.variables.dialect();
-        if dialect.is_scannable(text) && scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
+        let variables = &self.session.variables;
+        let is_scannable = variables.may_scan_texts() || variables.dialect().is_scannable(text);
+        if is_scannable && scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
             let plan = self.plan_of_shape(text);
             match plan {
                 Ok(Some(plan)) if self.engine.fill_parameters(text, &plan) => {

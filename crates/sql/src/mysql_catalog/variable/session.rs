@@ -335,6 +335,13 @@ impl SessionVariables {
         Dialect { narrows_literals, nulls_are_now, ..self.sql_mode.dialect() }
     }
 
+    /// Whether the shape scanner understands every text of the session. Otherwise
+    /// [`Dialect::is_scannable`] decides.
+    #[inline]
+    pub fn may_scan_texts(&self) -> bool {
+        self.sql_mode.has_usual_quotes() && !self.narrows_literals && !self.nulls_are_now
+    }
+
     /// Whether NULL for a TIMESTAMP that is NOT NULL is the present time, because
     /// `explicit_defaults_for_timestamp` is off.
     pub(crate) fn nulls_are_now(&self) -> bool {

@@ -103,6 +103,12 @@ impl SqlMode {
         }
     }
 
+    /// Whether quotes and backslashes have their usual meaning in a text.
+    #[inline]
+    pub fn has_usual_quotes(self) -> bool {
+        self.0 & (4 | 1 << 20) == 0
+    }
+
     /// Whether the mode of this name is set.
     pub fn has(self, name: &str) -> bool {
         NAMES.iter().any(|(known, bit)| *known == name && self.0 & bit != 0)

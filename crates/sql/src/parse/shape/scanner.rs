@@ -608,10 +608,10 @@ fn integer_members(text: &[u8], at: usize, literals: &mut Vec<ScannedLiteral>) -
         // after them.
         if let Some(window) = rest.first_chunk::<10>() {
             let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
-            let follow = u16::from_le_bytes([window[count], window[count + 1]]);
-            if count > 0 && count < 8 && follow as u8 == b',' {
+            // The bound of the number comes first, so that the compiler leaves out those of the window.
+            if (1..8).contains(&count) && window[count] == b',' {
                 keep(rest, count, magnitude)?;
-                rest = &rest[count + 1 + usize::from(follow >> 8 == u16::from(b' '))..];
+                rest = &rest[count + 1 + usize::from(window[count + 1] == b' ')..];
                 continue;
             }
         }
