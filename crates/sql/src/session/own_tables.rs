@@ -71,7 +71,18 @@ impl StatementContext<'_, '_> {
     /// meanwhile.
     pub(super) fn execute_definition(&mut self, written: &Statement, tries: u32) -> Progress {
         let completed = match self.session.variables.nulls_are_now() {
-            true => with_implicit_timestamps(written),
+            true => {
+                let dictionary = &self.engine.gateway.catalog().dictionary;
+                let altered = match written {
+                    Statement::AlterTable(alter) => {
+                        let database = alter.table.database.as_deref().or(self.session.database());
+                        let owner = self.session.temporary_owner();
+                        database.and_then(|name| dictionary.table_seen_by(owner, name, &alter.table.name))
+                    }
+                    _ => None,
+                };
+                with_implicit_timestamps(written, altered.map(|layout| &layout.definition))
+            }
             false => None,
         };
         let statement = completed.as_ref().unwrap_or(written);
