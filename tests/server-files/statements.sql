@@ -173,3 +173,64 @@ SET sql_mode = '';
 LOAD XML CONCURRENT INFILE 'DIR/people.xml' INTO TABLE people CHARACTER SET utf8mb4 ROWS IDENTIFIED BY '<row>';
 SHOW WARNINGS;
 SELECT * FROM people ORDER BY id;
+SET sql_mode = 'STRICT_TRANS_TABLES';
+-- Values of SET with subqueries and assignments of user variables.
+CREATE TABLE lookup (id INT PRIMARY KEY, name VARCHAR(10), UNIQUE KEY (name));
+INSERT INTO lookup VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'A2');
+CREATE TABLE target (id INT PRIMARY KEY, k INT, v VARCHAR(20), n INT DEFAULT 7);
+SELECT '1\ta\n2\tb\n3\tx\n4\tc\n' INTO DUMPFILE 'DIR/names';
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, @v) SET k = (SELECT id FROM lookup WHERE name = @v), v = @v;
+SELECT * FROM target ORDER BY id;
+DELETE FROM target;
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, v) SET k = (SELECT l.id FROM lookup l WHERE l.name = target.v), n = (SELECT COUNT(*) FROM lookup) + k;
+SELECT * FROM target ORDER BY id;
+DELETE FROM target;
+SET @x = 10;
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, v) SET k = (@x := @x + id), n = @x * 2;
+SELECT * FROM target ORDER BY id;
+SELECT @x;
+DELETE FROM target;
+SET @x = NULL;
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, @v) SET v = CONCAT((@v := UPPER(@v)), '!'), n = LENGTH(@v), k = (SELECT MAX(id) FROM lookup WHERE name >= @v COLLATE utf8mb4_general_ci AND id <> target.id);
+SELECT * FROM target ORDER BY id;
+SELECT @v;
+DELETE FROM target;
+-- An assignment that reads what another assigns.
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, v) SET k = (SELECT l.id FROM lookup l WHERE l.name = v), n = (SELECT COUNT(*) FROM lookup WHERE id <= k), v = (SELECT name FROM lookup WHERE id = n);
+SELECT * FROM target ORDER BY id;
+-- Existing keys.
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, v) SET k = (SELECT 1);
+LOAD DATA INFILE 'DIR/names' IGNORE INTO TABLE target (id, v) SET k = (SELECT 1);
+LOAD DATA INFILE 'DIR/names' REPLACE INTO TABLE target (id, v) SET k = (SELECT 1), n = EXISTS (SELECT 1 FROM lookup WHERE name = v);
+SELECT * FROM target ORDER BY id;
+-- The table itself, several rows, values that do not fit.
+LOAD DATA INFILE 'DIR/names' REPLACE INTO TABLE target (id, v) SET k = (SELECT MAX(id) FROM target);
+LOAD DATA INFILE 'DIR/names' REPLACE INTO TABLE target (id, v) SET k = (SELECT id FROM lookup);
+LOAD DATA INFILE 'DIR/names' REPLACE INTO TABLE target (id, v) SET k = (SELECT name FROM lookup WHERE id = target.id);
+LOAD DATA INFILE 'DIR/names' IGNORE INTO TABLE target (@i, v) SET id = @i + 10, k = (SELECT name FROM lookup WHERE id = @i);
+SELECT * FROM target ORDER BY id;
+SET sql_mode = '';
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (@i, v) SET id = @i + 20, k = (SELECT name FROM lookup WHERE id = @i);
+SELECT * FROM target ORDER BY id;
+SET sql_mode = 'STRICT_TRANS_TABLES';
+LOAD DATA INFILE 'DIR/names' REPLACE INTO TABLE target (id, v) SET k = (SELECT nothing FROM lookup);
+LOAD DATA INFILE 'DIR/names' REPLACE INTO TABLE target (id, v) SET id = id + 1000 * (SELECT COUNT(*) FROM lookup WHERE id < 3), k = id IN (SELECT id + 2000 FROM lookup);
+SELECT * FROM target WHERE id > 1000 ORDER BY id;
+-- AUTO_INCREMENT, generated columns.
+CREATE TABLE g (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b INT AS (a * 2), c VARCHAR(10));
+LOAD DATA INFILE 'DIR/names' INTO TABLE g (@i, c) SET a = (SELECT id FROM lookup WHERE name = c);
+LOAD DATA INFILE 'DIR/names' INTO TABLE g (@i, c) SET id = @i + (SELECT 100);
+SELECT * FROM g ORDER BY id;
+CREATE VIEW gv AS SELECT c AS cc, id AS ii, a AS aa FROM g;
+SELECT '1\t501\n2\t502\n' INTO DUMPFILE 'DIR/two';
+SET @y = 77, @n = 0;
+LOAD DATA INFILE 'DIR/two' INTO TABLE gv (cc, ii) SET aa = @y;
+SELECT * FROM g WHERE id > 500 ORDER BY id;
+SELECT '1\t601\t5\n2\t602\t6\n' INTO DUMPFILE 'DIR/three';
+LOAD DATA INFILE 'DIR/three' INTO TABLE gv SET aa = @y + 1;
+SELECT * FROM g WHERE id > 600 ORDER BY id;
+-- LOAD XML.
+SELECT '<l><row id="801" c="a"/><row id="802" c="b"/></l>' INTO DUMPFILE 'DIR/set.xml';
+LOAD XML INFILE 'DIR/set.xml' INTO TABLE g (id, c) SET a = (SELECT id FROM lookup WHERE name = c) + (@n := @n + 1);
+SELECT * FROM g WHERE id > 800 ORDER BY id;
+SELECT @n;

@@ -36,6 +36,23 @@ SET explicit_defaults_for_timestamp = 1;
 INSERT INTO t (id, b) VALUES (8, NULL);
 CREATE TABLE e (id INT PRIMARY KEY, a TIMESTAMP);
 SHOW CREATE TABLE e;
+-- ALTER TABLE: the first column of the resulting table, wherever it is.
+SET explicit_defaults_for_timestamp = OFF;
+SET sql_mode = '';
+CREATE TABLE placed (id INT, a TIMESTAMP NULL);
+ALTER TABLE placed ADD b TIMESTAMP;
+ALTER TABLE placed ADD c TIMESTAMP AFTER id;
+SHOW CREATE TABLE placed;
+ALTER TABLE placed MODIFY c TIMESTAMP(3), MODIFY b TIMESTAMP FIRST;
+SHOW CREATE TABLE placed;
+ALTER TABLE placed DROP b, CHANGE c d TIMESTAMP, ADD e TIMESTAMP;
+SHOW CREATE TABLE placed;
+ALTER TABLE placed MODIFY d INT, ADD f TIMESTAMP AFTER d, MODIFY e TIMESTAMP AFTER id;
+SHOW CREATE TABLE placed;
+ALTER TABLE placed ADD g TIMESTAMP NULL FIRST, MODIFY e TIMESTAMP;
+SHOW CREATE TABLE placed;
+SET sql_mode = DEFAULT;
+SET explicit_defaults_for_timestamp = ON;
 -- Values behind `*` of a query.
 SET explicit_defaults_for_timestamp = OFF;
 SET timestamp = 1700000000;

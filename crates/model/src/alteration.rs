@@ -35,6 +35,9 @@ pub struct Alteration {
     pub needs_parents: bool,
     /// Changes of columns, of the primary key and of options.
     pub redefinition: Option<Box<Redefinition>>,
+    /// The table for which the numbers of columns in new indexes and foreign keys were found, if there are
+    /// any and no redefinition tells it. The alteration is refused if the table has other columns now.
+    pub planned_for: Option<Box<TableDefinition>>,
 }
 
 /// Changes of columns, of the primary key and of options, as the complete result.
@@ -76,7 +79,7 @@ pub enum ColumnSource {
 impl Alteration {
     /// Whether the only changes are added indexes.
     pub fn only_adds_indexes(&self) -> bool {
-        let rest = Alteration { add_indexes: Vec::new(), needs_parents: false, ..self.clone() };
+        let rest = Alteration { add_indexes: Vec::new(), needs_parents: false, planned_for: None, ..self.clone() };
         rest == Alteration::default()
     }
 
@@ -117,6 +120,9 @@ impl Alteration {
 /// 1049, 1050, 1061, 1069, 1075, 1091, 1176, 1235, 1553, those of [`check_foreign_key`], and 1412 if the
 /// change was planned for another definition of the table.
 pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alteration) -> Result<TableDefinition> {
+    if alteration.planned_for.as_ref().is_some_and(|planned| planned.columns != old.columns) {
+        return Err(Error::table_definition_changed());
+    }
     let mut table = match &alteration.redefinition {
         None => old.clone(),
         Some(redefinition) => redefined(dictionary, old, redefinition)?,

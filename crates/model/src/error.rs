@@ -290,6 +290,10 @@ errors! {
     NetWriteInterrupted = 1161, "08S01";
     /// A column type that does not allow AUTO_INCREMENT or another attribute.
     WrongFieldSpecification = 1063, "42000";
+    /// A name that no column can have.
+    WrongColumnName = 1166, "42000";
+    /// ON UPDATE CURRENT_TIMESTAMP of a column of another type, or with other digits.
+    InvalidOnUpdate = 1294, "HY000";
     /// A nullable column in a primary key.
     PrimaryCannotHaveNull = 1171, "42000";
     /// The key does not exist in the table.

@@ -27,7 +27,7 @@ pub(crate) fn to_date_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Tem
             parse_number(if negative { whole.min(-1) } else { whole }, nanoseconds, DateRules::FUZZY)
         }
     };
-    warn_unless_read(&read, "DATETIME", value, scratch)?;
+    warn_unless_read(&read, "datetime", value, scratch)?;
     let parts = read.parts.unwrap_or_default();
     Ok(Temporal::from_parts(TemporalKind::DateTime, 6, &parts))
 }
@@ -58,7 +58,7 @@ pub(crate) fn to_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Temporal
             parse_time_number(whole, negative, nanoseconds)
         }
     };
-    warn_unless_read(&read, "TIME", value, scratch)?;
+    warn_unless_read(&read, "time", value, scratch)?;
     Ok(Temporal::from_parts(TemporalKind::Time, 6, &read.parts.unwrap_or_default()))
 }
 
@@ -71,9 +71,9 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
     }
     let name = match temporal_kind {
         TemporalKind::Year => return to_year(value, scratch),
-        TemporalKind::Date => "DATE",
-        TemporalKind::Time => "TIME",
-        TemporalKind::DateTime | TemporalKind::Timestamp => "DATETIME",
+        TemporalKind::Date => "date",
+        TemporalKind::Time => "time",
+        TemporalKind::DateTime | TemporalKind::Timestamp => "datetime",
     };
     let read = match (value, temporal_kind) {
         (ValueRef::Temporal(value), _) if value.kind != TemporalKind::Year => {
@@ -160,9 +160,8 @@ fn warn_incorrect(read: &Read, type_name: &str, value: ValueRef<'_>, scratch: &S
     let mut text = Vec::new();
     append_text(value, &mut text);
     let what = match read.parts {
-        Some(_) => "Truncated incorrect",
-        None => "Incorrect",
+        None if type_name != "time" => "Incorrect",
+        _ => "Truncated incorrect",
     };
-    let type_name = if read.parts.is_some() { type_name.to_owned() } else { type_name.to_lowercase() };
     scratch.warn(ErrorCode::TruncatedWrongValue, || format!("{what} {type_name} value: '{}'", excerpt(&text)))
 }

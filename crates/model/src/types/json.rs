@@ -2,10 +2,10 @@
 
 use super::{DataType, Family, Form, TypeDescriptor, WireType};
 use crate::error::{Error, ErrorCode, Result};
-use crate::json::{JsonError, append_value, is_valid, parse};
+use crate::json::{JsonError, is_valid, parse};
 use crate::row::SlotKind;
 use crate::row_encoding::{column_flag, wire_type};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::value::{Value, ValueRef};
@@ -64,14 +64,15 @@ impl TypeDescriptor for JsonType {
                 return Err(wrong_text(JsonError::Invalid("Invalid value.", 0), &target.column.name));
             }
             ValueRef::Json(document) => document,
-            // MySQL takes text for a document, and other values for scalars.
-            ValueRef::Bytes(text) => {
+            ValueRef::Bytes(_) | ValueRef::Choice(_) => {
+                let text = to_text(value, scratch)?;
                 let mut outcome = Ok(());
                 let document = scratch.build_text(|buffer| outcome = parse(text, buffer))?;
                 outcome.map_err(|defect| wrong_text(defect, &target.column.name))?;
                 document
             }
-            value => scratch.build_text(|buffer| append_value(value, buffer))?,
+            // As in MySQL, only a cast makes a document of a number, a truth value, a day or a time.
+            _ => return Err(wrong_text(JsonError::Invalid("not a JSON text, may need CAST", 0), &target.column.name)),
         };
         Ok(ValueRef::Json(document))
     }

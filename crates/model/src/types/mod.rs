@@ -381,6 +381,11 @@ impl DataType {
         matches!(self.family, Family::Text | Family::Blob | Family::Json | Family::Vector | Family::Geometry)
     }
 
+    /// Whether the type is TIMESTAMP.
+    pub fn is_timestamp(&self) -> bool {
+        self.family == Family::Timestamp
+    }
+
     /// Whether the type is JSON.
     pub fn is_json(&self) -> bool {
         self.family == Family::Json

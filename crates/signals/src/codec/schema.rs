@@ -29,7 +29,7 @@ layout! { ForeignKey { name, columns, parent, parent_columns, on_delete, on_upda
 layout! {
     Alteration {
         drop_indexes, rename_indexes, show_indexes, add_indexes, drop_foreign_keys, add_foreign_keys, rename,
-        needs_parents, redefinition,
+        needs_parents, redefinition, planned_for,
     }
 }
 choices! { ColumnSource { 0 Column(column); 1 Value(value); 2 Numbers; 3 Computed; } }

@@ -453,11 +453,21 @@ impl<'a> Binder<'a> {
     /// `DEFAULT(column)`. Errors: 1054, 1364.
     fn default_of(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
         let found = self.scope.resolve(reference, self.clause.name())?;
-        match self.scope.source {
-            RowSource::Table(table) => {
-                default_of(&table.definition.columns[usize::from(found.index.0)], self.environment.rules.zone())
+        let table = match self.scope.source {
+            RowSource::Table(table) => Some((table, found.index)),
+            RowSource::Nothing | RowSource::Virtual { .. } => None,
+            RowSource::Block(_) => {
+                let Environment { dictionary, owner, .. } = self.environment;
+                let described = &found.column;
+                let table = dictionary.table_seen_by(*owner, &described.database, &described.org_table);
+                table.and_then(|table| Some((table, table.definition.column(&described.org_name)?)))
             }
-            _ => Err(Error::not_supported("DEFAULT of a column that the server computes")),
+        };
+        match table {
+            Some((table, column)) => {
+                default_of(&table.definition.columns[usize::from(column.0)], self.environment.rules.zone())
+            }
+            None => Err(Error::not_supported("DEFAULT of a column that the server computes")),
         }
     }
 

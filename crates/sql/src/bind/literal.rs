@@ -6,12 +6,13 @@ use junctor_model::decimal::{self, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, NAR
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::number::parse_decimal;
 use junctor_model::schema::ColumnDefinition;
-use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_time, parse_time};
+use junctor_model::temporal::{self as model, Temporal};
 use junctor_model::types::Form;
 use junctor_model::value::{Decimal, Value};
 
 use super::environment::Environment;
 use crate::parse::expression::{self as ast, Literal, StringLiteral, TemporalKind};
+use crate::parse::literal::read_temporal;
 
 /// Maximum number of bytes of a wrong text that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
@@ -44,19 +45,15 @@ pub(super) fn bind_literal(literal: &Literal, environment: &Environment<'_>) -> 
 
 /// The value of a DATE, TIME or TIMESTAMP literal. Error 1525 for a text that is none.
 fn temporal(kind: TemporalKind, text: &[u8]) -> Result<Temporal> {
-    let (read, wanted, name) = match kind {
-        TemporalKind::Date => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::Date, "DATE"),
-        TemporalKind::Time => (parse_time(text), model::TemporalKind::Time, "TIME"),
-        TemporalKind::Timestamp => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::DateTime, "DATETIME"),
+    let name = match kind {
+        TemporalKind::Date => "DATE",
+        TemporalKind::Time => "TIME",
+        TemporalKind::Timestamp => "DATETIME",
     };
-    let digits = if wanted == model::TemporalKind::Date { 0 } else { read.digits };
-    match read.parts {
-        Some(parts) if read.defects.is_none() => Ok(Temporal::from_parts(wanted, digits, &parts)),
-        _ => {
-            let shown = String::from_utf8_lossy(text);
-            Err(Error::new(ErrorCode::WrongLiteral, format!("Incorrect {name} value: '{shown}'")))
-        }
-    }
+    read_temporal(kind, text).ok_or_else(|| {
+        let shown = String::from_utf8_lossy(text);
+        Error::new(ErrorCode::WrongLiteral, format!("Incorrect {name} value: '{shown}'"))
+    })
 }
 
 /// Converts an operand that is used together with numbers. There a hexadecimal or bit literal is an unsigned

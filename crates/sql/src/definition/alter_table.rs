@@ -331,6 +331,10 @@ impl Changes {
         if self.alteration.rename.as_ref() == Some(&own) {
             self.alteration.rename = None;
         }
+        let names_columns = !self.alteration.add_indexes.is_empty() || !self.alteration.add_foreign_keys.is_empty();
+        if names_columns && self.alteration.redefinition.is_none() {
+            self.alteration.planned_for = Some(Box::new(without_building(table).0));
+        }
         // The main block applies the alteration again. This trial run reports errors before any work starts.
         let after = altered(context.dictionary, &without_building(table).0, &self.alteration)?;
         // New foreign keys may change columns that expressions read.

@@ -33,7 +33,7 @@ pub(super) fn define(
     (collation, is_lenient): (CollationId, bool),
     notes: &mut Vec<Note>,
 ) -> Result<ColumnDefinition> {
-    check_name(&column.name, ErrorCode::WrongFieldSpecification, "column")?;
+    check_name(&column.name, ErrorCode::WrongColumnName, "column")?;
     refuse_attributes(column)?;
     let name = &column.name;
     // As in MySQL, a column with a default does not become TEXT or BLOB.

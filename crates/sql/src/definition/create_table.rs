@@ -315,7 +315,7 @@ pub(super) fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition
 fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition], rules: ValueRules) -> Result<()> {
     for (column, written) in columns.iter_mut().zip(&table.columns) {
         default_value::set_default(column, written.default.as_ref(), rules)?;
-        column.on_update_now = default_value::is_clock_of(column, written.on_update.as_ref())?;
+        column.on_update_now = default_value::is_updated_by_clock(column, written.on_update.as_ref())?;
     }
     Ok(())
 }

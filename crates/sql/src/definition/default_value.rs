@@ -1,7 +1,7 @@
 //! DEFAULT clauses: converts literals to values of the column's type.
 
 use junctor_model::collation::CharacterSet;
-use junctor_model::error::{Error, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::number::parse_decimal;
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::scratch::Scratch;
@@ -47,9 +47,17 @@ pub(super) fn set_default(
     Ok(())
 }
 
-/// Whether DEFAULT or ON UPDATE is CURRENT_TIMESTAMP with the digits of the column. Error 1067 for a column
-/// of another type or number of digits.
-pub(super) fn is_clock_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<bool> {
+/// Whether ON UPDATE is CURRENT_TIMESTAMP with the digits of the column. Error 1294 for a column of another
+/// type or number of digits.
+pub(super) fn is_updated_by_clock(column: &ColumnDefinition, written: Option<&Expression>) -> Result<bool> {
+    let name = &column.name;
+    is_clock_of(column, written)
+        .map_err(|_| Error::new(ErrorCode::InvalidOnUpdate, format!("Invalid ON UPDATE clause for '{name}' column")))
+}
+
+/// Whether DEFAULT is CURRENT_TIMESTAMP with the digits of the column. Error 1067 for a column of another type
+/// or number of digits.
+fn is_clock_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<bool> {
     let Some(Expression::Function(call)) = written else { return Ok(false) };
     let digits = match call.arguments.as_slice() {
         [] => Some(0),

@@ -59,6 +59,8 @@ struct Rows<'a> {
     selected: Option<&'a SelectedRows>,
     /// Number of the statement's rows before these. Messages contain row numbers.
     first_row: u64,
+    /// Number of assignments of a LOAD DATA that are carried out.
+    assignments: usize,
 }
 
 /// Rows that are read from the text of the statement. They differ from the first row only in their literals.
@@ -154,7 +156,7 @@ fn send_insert(
     require!(plan.uniform_rows.is_none() || input.shaped_text.is_some(), "rows that come with the text have a text");
     let uniform_rows =
         plan.uniform_rows.zip(input.shaped_text).map(|(form, text)| UniformRowsText { form, text, shape });
-    let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows, selected: None, first_row: 0 };
+    let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows, selected: None, first_row: 0, assignments: 0 };
     let is_kept = !plan.refuses_duplicates() || plan.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
@@ -191,7 +193,7 @@ pub(super) fn encode_selected_rows(
     kept: &mut RowList,
 ) -> Result<EncodeOutcome> {
     let Engine { work, ranges, settings, .. } = &mut *context.engine;
-    let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows: None, selected: Some(selected), first_row };
+    let rows = Rows::of_selected(plan, (selected, first_row), usize::MAX);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
     work.scratch.set_value_rules(context.session.variables.value_rules());
     work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
@@ -204,6 +206,30 @@ pub(super) fn encode_selected_rows(
         add_warnings(context.session, plan, &mut work.scratch);
     }
     Ok(made)
+}
+
+/// Adds the values that columns of the row of a line have after this number of the assignments of its LOAD
+/// DATA. Warnings are left out, because they occur again when the row is encoded. `line` has one row.
+pub(super) fn values_before(
+    context: &mut StatementContext<'_, '_>,
+    plan: &InsertPlan,
+    (line, first_row): (&SelectedRows, u64),
+    (assignments, columns): (usize, &[ColumnNumber]),
+    out: &mut ParametersBuilder,
+) -> Result<()> {
+    let Some(assigned) = plan.steps.as_ref().and_then(|steps| steps.assigned_columns.as_deref()) else {
+        return Ok(());
+    };
+    let work = &mut context.engine.work;
+    work.scratch.set_value_rules(context.session.variables.value_rules());
+    work.scratch.set_strict(plan.mode == StoreMode::Strict);
+    let rows = Rows::of_selected(plan, (line, first_row), assignments);
+    let made = RowEncoder::of(work, None).0.values_column_by_column(&rows, 0, assigned);
+    work.scratch.set_strict(false);
+    diagnostics::take(&mut work.scratch);
+    let (values, _) = made?;
+    columns.iter().for_each(|column| out.push(values[usize::from(column.0)].as_ref()));
+    Ok(())
 }
 
 /// Adds the warnings of the rows. A strict write notes that trailing spaces were removed; IGNORE warns of
@@ -290,23 +316,11 @@ fn encode_or_request_numbers(
     work: &mut Workspace,
     turn: &mut TurnContext<'_>,
 ) -> Result<EncodeOutcome> {
-    let mut encoder = RowEncoder {
-        kept,
-        builder: &mut work.builder,
-        row_parameters: &mut work.row_parameters,
-        decoded: &mut work.decoded,
-        strings: &mut work.strings,
-        string_ends: &mut work.string_ends,
-        scratch: &mut work.scratch,
-        image: &mut work.image,
-        computed_image: &mut work.computed_image,
-        key: &mut work.key,
-        partition_key: &mut work.partition_key,
-    };
-    let (encoder, inputs) = (&mut encoder, &mut work.inputs);
+    let (mut encoder, inputs, parameters) = RowEncoder::of(work, kept);
+    let encoder = &mut encoder;
     let rows = match rows.selected {
         Some(_) => &rows,
-        None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
+        None => &Rows { parameters: Parameters::from_bytes(parameters), ..rows },
     };
     // An attempt that ended with a request for AUTO_INCREMENT values left warnings, which the next attempt
     // repeats.
@@ -417,6 +431,12 @@ fn missing_numbers(
 }
 
 impl<'a> Rows<'a> {
+    /// The rows that are made from those of a query or file. `first_row` is the number of earlier rows.
+    fn of_selected(plan: &'a InsertPlan, (selected, first_row): (&'a SelectedRows, u64), assignments: usize) -> Self {
+        let selected = Some(selected);
+        Rows { plan, parameters: Parameters::NONE, uniform_rows: None, selected, first_row, assignments }
+    }
+
     fn count(&self) -> usize {
         match (&self.uniform_rows, self.selected) {
             (Some(uniform_rows), _) => uniform_rows.shape.rows().map_or(0, |rows| rows.count as usize),
@@ -464,6 +484,27 @@ impl<'a> Rows<'a> {
             .shape
             .literal(ParameterNumber(u32::from(ordinal)), row as u32)
             .map(|literal| (uniform_rows.text, literal))
+    }
+}
+
+impl<'a> RowEncoder<'a> {
+    /// The encoder with the buffers of the workspace, its inputs and its parameters.
+    #[inline]
+    fn of(work: &'a mut Workspace, kept: Option<&'a mut RowList>) -> (Self, &'a mut PartitionInputs, &'a [u8]) {
+        let encoder = RowEncoder {
+            kept,
+            builder: &mut work.builder,
+            row_parameters: &mut work.row_parameters,
+            decoded: &mut work.decoded,
+            strings: &mut work.strings,
+            string_ends: &mut work.string_ends,
+            scratch: &mut work.scratch,
+            image: &mut work.image,
+            computed_image: &mut work.computed_image,
+            key: &mut work.key,
+            partition_key: &mut work.partition_key,
+        };
+        (encoder, &mut work.inputs, &work.parameters)
     }
 }
 
@@ -682,8 +723,8 @@ impl RowEncoder<'_> {
             };
             values[position] = target.convert(given, scratch)?.to_value();
         }
-        let assignments =
-            rows.plan.load.iter().flat_map(|load| &load.assignments).map(|(column, value)| (column, value));
+        let assignments = rows.plan.load.iter().flat_map(|load| &load.assignments).take(rows.assignments);
+        let assignments = assignments.map(|(column, value)| (column, value));
         for (column, source) in columns.iter().map(|column| (column, &form[usize::from(column.0)])).chain(assignments) {
             let position = usize::from(column.0);
             let column = &table.definition.columns[position];

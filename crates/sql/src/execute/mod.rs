@@ -91,8 +91,8 @@ pub(crate) use resume::{continue_output, continue_statement, resume};
 pub(crate) use retry::{InputForm, RetryInput, RetryState, StatementInput};
 pub(crate) use savepoint::{release_savepoint, set_savepoint, start_rollback_to};
 pub(crate) use schema::{
-    AccessOutcome, AccessRetry, AfterSchemaChange, FillTable, FilledTable, note_change_wait, send_schema_change,
-    start_access_change, start_schema_change, undo_creation,
+    AccessOutcome, AccessRetry, AfterSchemaChange, DefinitionRetry, FillTable, FilledTable, note_change_wait,
+    send_schema_change, start_access_change, start_schema_change, undo_creation,
 };
 pub(crate) use session::HintedVariables;
 pub use session::{Session, SessionOpening};

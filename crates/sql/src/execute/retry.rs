@@ -19,7 +19,7 @@ use junctor_gateway::epoch::has_lost_node;
 use junctor_model::error::{Error, ErrorCode};
 
 use super::context::StatementContext;
-use super::schema::{AccessRetry, FillTable};
+use super::schema::{AccessRetry, DefinitionRetry, FillTable};
 use super::user_lock::CallResults;
 use crate::mysql_catalog::show::StatisticsSnapshot;
 
@@ -65,6 +65,8 @@ pub(crate) enum RetryInput {
     Fill(Box<FillTable>),
     /// A statement about accounts, which others have changed meanwhile.
     Access(AccessRetry),
+    /// A statement about a table that others have changed meanwhile.
+    Definition(Box<DefinitionRetry>),
 }
 
 /// The input of a session's query under way, in memory that the session reuses. A pool would cost more than
@@ -217,7 +219,11 @@ impl RetryInput {
     /// Returns the memory to the thread's buffers.
     pub(crate) fn release(self, turn: &mut TurnContext<'_>) {
         match self {
-            RetryInput::None | RetryInput::OfSession | RetryInput::Fill(_) | RetryInput::Access(_) => {}
+            RetryInput::None
+            | RetryInput::OfSession
+            | RetryInput::Fill(_)
+            | RetryInput::Access(_)
+            | RetryInput::Definition(_) => {}
             RetryInput::Text(buffer) | RetryInput::Prepared(_, buffer) | RetryInput::Keys(_, buffer) => {
                 turn.buffers.give(buffer);
             }

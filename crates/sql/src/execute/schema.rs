@@ -23,6 +23,7 @@ use super::state::Execution;
 use super::transaction::{AfterTransactionEnd, start_ending};
 use crate::access::AccountUsage;
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel};
+use crate::parse::Statement;
 use crate::parse::account::AccountStatement;
 use crate::plan::QueryPlan;
 use crate::result::Progress;
@@ -31,8 +32,8 @@ use crate::result::Progress;
 /// settings.
 const PRIVATE_KEY_FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// How often a statement about accounts is repeated because others have changed them.
-const ACCESS_TRIES_MAX: u32 = 1000;
+/// How often a statement is repeated because others have changed the accounts or the table meanwhile.
+const TRIES_MAX: u32 = 1000;
 
 /// Warnings or notes, as (errno, message).
 type Notes = Vec<(u16, Box<str>)>;
@@ -56,6 +57,9 @@ pub(crate) struct SchemaState {
 pub(crate) enum AfterSchemaChange {
     /// The statement's answer.
     Answer,
+    /// The answer of a statement that alters a table; or the statement again, if others have changed the table
+    /// meanwhile.
+    Alter(Box<DefinitionRetry>),
     /// Another change.
     Change(Box<SchemaChange>),
     /// The rows of a query are inserted into the new table.
@@ -98,6 +102,16 @@ pub(crate) struct AccessRetry {
     pub protocol: RowProtocol,
     /// How often others have changed the accounts meanwhile.
     pub tries: u32,
+}
+
+/// A statement that alters a table, for a repetition.
+#[derive(Debug)]
+pub(crate) struct DefinitionRetry {
+    pub statement: Statement,
+    /// How often others have changed the table meanwhile.
+    pub tries: u32,
+    /// The counts of warnings and of errors, and the number of diagnostics, before the statement's own.
+    pub noted: (u16, u16, usize),
 }
 
 /// A CREATE TABLE ... SELECT whose table is being created.
@@ -249,7 +263,7 @@ pub(crate) fn send_schema_change(
 
 /// Whether an ALTER TABLE only renames or changes nothing. Its OK packet then counts no records.
 fn only_renames(alteration: &Alteration) -> bool {
-    Alteration { rename: None, needs_parents: false, ..alteration.clone() } == Alteration::default()
+    Alteration { rename: None, needs_parents: false, planned_for: None, ..alteration.clone() } == Alteration::default()
 }
 
 /// Writes the text of the OK packet of a change that has processed `rows` rows.
@@ -286,7 +300,7 @@ pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Schem
     let error = match (state.then, error) {
         (AfterSchemaChange::Access(access), Some(error)) => {
             let (retry, _) = *access;
-            if error.code != ErrorCode::TableDefinitionChanged || retry.tries >= ACCESS_TRIES_MAX {
+            if error.code != ErrorCode::TableDefinitionChanged || retry.tries >= TRIES_MAX {
                 return fail(context, &error);
             }
             context.session.execution = Execution::Retry(Box::new(RetryState::of_input(RetryInput::Access(retry))));
@@ -300,10 +314,21 @@ pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Schem
                 None => finish_ok(context, ChangeCounts::default()),
             };
         }
+        (AfterSchemaChange::Alter(retry), Some(error)) => {
+            let is_over = retry.tries >= TRIES_MAX || context.session.interrupted;
+            if error.code != ErrorCode::TableDefinitionChanged || is_over {
+                return fail(context, &error);
+            }
+            let (warnings, errors, diagnostics) = retry.noted;
+            (context.session.warning_count, context.session.error_count) = (warnings, errors);
+            context.session.diagnostics.truncate(diagnostics);
+            context.session.execution = Execution::Retry(Box::new(RetryState::of_input(RetryInput::Definition(retry))));
+            return Progress::Waiting;
+        }
         (AfterSchemaChange::Fail(error), _) => Some(error),
         (AfterSchemaChange::Filled(filled, ..), Some(error)) => return undo_creation(context, filled, error),
         (_, Some(error)) => Some(error),
-        (AfterSchemaChange::Answer, None) => None,
+        (AfterSchemaChange::Answer | AfterSchemaChange::Alter(_), None) => None,
         (AfterSchemaChange::Change(change), None) => {
             return send_schema_change(context, *change, Default::default(), AfterSchemaChange::Answer);
         }

@@ -6,7 +6,7 @@ use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{Event, TurnContext, invariant};
 use junctor_model::error::{Error, Result};
 use junctor_model::session_call::SessionCall;
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 use junctor_signals::diagnostics;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
@@ -142,8 +142,21 @@ pub(crate) fn start_tree(
     plan: &Arc<TreePlan>,
     input: &PlanInput<'_>,
 ) -> Progress {
+    start_tree_after(context, plan, input, Vec::new())
+}
+
+/// As [`start_tree`], for a statement that has assigned these values to user variables.
+pub(super) fn start_tree_after(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<TreePlan>,
+    input: &PlanInput<'_>,
+    assigned: Vec<(Box<str>, Value)>,
+) -> Progress {
     match begin(context, plan, input) {
-        Ok(state) => drive(context, Box::new(state)),
+        Ok(state) => {
+            state.scratch.restore_assigned(assigned);
+            drive(context, Box::new(state))
+        }
         Err(error) => fail(context, &error),
     }
 }

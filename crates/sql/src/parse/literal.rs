@@ -1,6 +1,10 @@
 //! Converts the bytes of a literal into its value. The parser, the shape scanner and the binder of lifted
 //! literals share these functions, so that a literal means the same on every path.
 
+use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_time, parse_time};
+
+use super::expression::TemporalKind;
+
 /// Like [`decode_string`], where a backslash is an ordinary character.
 pub fn decode_plain_string(inside: &[u8], quote: u8, value: &mut Vec<u8>) {
     let mut rest = inside;
@@ -97,4 +101,17 @@ pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
 /// and for one that begins with a backslash.
 pub fn starts_with_literal(string: &[u8]) -> bool {
     !matches!(string.first(), None | Some(b'%' | b'_' | b'\\'))
+}
+
+/// The value of a DATE, TIME or TIMESTAMP literal; `None` for a text that is none. A DATE has no time, and a
+/// TIMESTAMP has one.
+pub fn read_temporal(kind: TemporalKind, text: &[u8]) -> Option<Temporal> {
+    let (read, wanted) = match kind {
+        TemporalKind::Date => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::Date),
+        TemporalKind::Time => (parse_time(text), model::TemporalKind::Time),
+        TemporalKind::Timestamp => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::DateTime),
+    };
+    let digits = if wanted == model::TemporalKind::Date { 0 } else { read.digits };
+    let parts = read.parts.filter(|_| read.defects.is_none() && read.kind == wanted)?;
+    Some(Temporal::from_parts(wanted, digits, &parts))
 }

@@ -72,7 +72,8 @@ struct Lifter<'a> {
     /// The user variables that the statement assigns, in lower case. Their value changes during the
     /// execution, so they do not become parameters.
     assigned: Vec<String>,
-    /// The user variable of each field of LOAD DATA. It is the parameter with the number of the field.
+    /// The user variable of each field of LOAD DATA. It is the parameter with the number of the field, unless
+    /// the statement assigns it.
     loaded: Vec<String>,
     /// Whether this pass only finds the variables that the statement assigns.
     finds_assigned: bool,
@@ -186,6 +187,7 @@ impl Lifter<'_> {
         }
         if let Expression::UserVariable(name) = value
             && let Some(field) = self.loaded.iter().rposition(|loaded| *loaded == name.to_lowercase())
+            && !self.assigned.contains(&name.to_lowercase())
         {
             *value = Expression::Parameter(ParameterNumber(field as u32));
             return;

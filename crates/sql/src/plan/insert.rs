@@ -19,7 +19,7 @@ use super::change::{foreign_keys, unique_entries};
 use super::conflict::{Conflict, InsertTarget, KeyLock, PlannedConflict, plan_conflict};
 use super::insert_query::{Extracted, extract};
 use super::insert_view::through_view;
-use super::load::{LoadPlan, plan_load};
+use super::load::{LoadPlan, loaded_row, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
@@ -159,7 +159,7 @@ pub struct InsertReturning {
 }
 
 /// Warnings to be repeated at each execution.
-type Warnings = Vec<(ErrorCode, Box<str>)>;
+pub(super) type Warnings = Vec<(ErrorCode, Box<str>)>;
 
 /// Plans an INSERT or REPLACE.
 ///
@@ -277,9 +277,11 @@ fn plan_insert_into(
     scratch.set_value_rules(environment.rules);
     let mut defaults = ComputedDefaults::new(environment, layout)?;
     defaults.expressions.checks.extend_from_slice(checks);
-    let load = match &insert.source {
-        InsertSource::Load(load) => {
-            let plan = plan_load(environment, (load, definition, &defaults), Scope::of_table(layout, None), mode)?;
+    let load = match (&insert.source, &query) {
+        (InsertSource::Load(load), Query::Written(find_virtual, _)) => {
+            let (scope, source) = (Scope::of_table(layout, None), (insert.ignore, *find_virtual));
+            let plan = plan_load(environment, (load, definition, &defaults), (scope, mode), source)?;
+            binder.is_volatile |= plan.is_volatile || plan.queries.is_volatile;
             let loaded = plan.column_parameters(environment.parameters.len());
             targets = loaded.iter().map(|(column, _)| *column).collect();
             Some((plan, loaded))
@@ -656,32 +658,9 @@ fn mode_of(insert: &Insert, environment: &Environment<'_>, is_one_row: bool) -> 
     }
 }
 
-/// The row of LOAD DATA. A column that an assignment replaces has a value until then.
-fn loaded_row(
-    definition: &TableDefinition,
-    (plan, loaded): &(LoadPlan, Vec<(ColumnNumber, u16)>),
-    omitted: Vec<Option<InsertValue>>,
-    modes: (&ComputedDefaults, StoreMode),
-    warnings: &mut Warnings,
-) -> Result<Vec<InsertValue>> {
-    let mut row = omitted;
-    for (column, value) in &plan.assignments {
-        let column = usize::from(column.0);
-        row[column] = Some(match value {
-            _ if definition.columns[column].auto_increment => InsertValue::Generated,
-            InsertValue::Deferred(_) => value.clone(),
-            _ => InsertValue::Stored(definition.columns[column].value_before_assignment()),
-        });
-    }
-    // The fields of generated columns are read and have no effect.
-    let is_given = |column: &ColumnNumber| !definition.columns[usize::from(column.0)].is_generated();
-    let given: Vec<_> = loaded.iter().copied().filter(|(column, _)| is_given(column)).collect();
-    row_of_parameters(definition, &given, row, modes, warnings)
-}
-
 /// The row that stands for all rows of a query or file. `parameters` are the columns with the number of their
 /// parameter.
-fn row_of_parameters(
+pub(super) fn row_of_parameters(
     definition: &TableDefinition,
     parameters: &[(ColumnNumber, u16)],
     omitted: Vec<Option<InsertValue>>,
@@ -696,7 +675,7 @@ fn row_of_parameters(
 }
 
 /// Error 3105 for a generated column.
-fn check_not_generated(definition: &TableDefinition, column: ColumnNumber) -> Result<()> {
+pub(super) fn check_not_generated(definition: &TableDefinition, column: ColumnNumber) -> Result<()> {
     let column = &definition.columns[usize::from(column.0)];
     match column.is_generated() {
         true => Err(message::value_for_generated(&column.name, &definition.name)),

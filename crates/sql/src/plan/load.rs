@@ -8,7 +8,9 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::store::StoreMode;
 
-use super::insert::{ComputedDefaults, InsertValue, RowPlanner, targets};
+use super::insert::{ComputedDefaults, InsertValue, RowPlanner, Warnings, row_of_parameters, targets};
+use super::load_query::{LineQueries, QueryMaker};
+use super::statement::FindVirtual;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, message};
 use crate::parse::statement::{FileFormat, LoadData, LoadField};
 
@@ -36,6 +38,10 @@ pub struct LoadPlan {
     pub session_values_first: bool,
     /// SET: values that replace those of the fields, in the order of the statement.
     pub assignments: Vec<(ColumnNumber, InsertValue)>,
+    /// The queries that compute values of SET for each line, in their order.
+    pub queries: LineQueries,
+    /// Whether a value of SET is valid for one execution only.
+    pub is_volatile: bool,
 }
 
 /// The names in the file of a LOAD XML.
@@ -113,8 +119,8 @@ pub enum LoadTarget {
 pub(super) fn plan_load(
     environment: &Environment<'_>,
     (load, definition, defaults): (&LoadData, &TableDefinition, &ComputedDefaults),
-    scope: Scope<'_>,
-    mode: StoreMode,
+    (scope, mode): (Scope<'_>, StoreMode),
+    (ignores, find_virtual): (bool, &FindVirtual<'_>),
 ) -> Result<LoadPlan> {
     check_format(&load.format)?;
     if !load.is_local {
@@ -125,7 +131,7 @@ pub(super) fn plan_load(
     let xml = load.xml_row.as_deref().map(|row| XmlNames { row: row.into(), fields: names(&fields, definition) });
     let widths =
         if xml.is_some() || has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
-    let session_values_first = load.fields.is_none();
+    let session_values_first = !load.has_field_list;
     let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
     let of_session = environment.parameters.iter().copied();
     let kinds: Vec<ParameterKind> = match session_values_first {
@@ -133,15 +139,21 @@ pub(super) fn plan_load(
         false => of_fields.chain(of_session).collect(),
     };
     let environment = Environment { parameters: &kinds, ..*environment };
+    let variables = if session_values_first { 0 } else { fields.len() };
     let mut binder = Binder::new(&environment, scope);
     let mut scratch = Scratch::new();
     scratch.set_strict(mode == StoreMode::Strict);
     scratch.set_value_rules(environment.rules);
     let mut assignments = Vec::with_capacity(load.assignments.len());
+    let mut queries = QueryMaker::new((&environment, variables), definition, (ignores, find_virtual));
     for assignment in &load.assignments {
         let column = definition
             .column(&assignment.column.name)
             .ok_or_else(|| message::unknown_column(&assignment.column.name, "field list"))?;
+        if let Some(parameter) = queries.take(column, &assignment.value)? {
+            assignments.push((column, InsertValue::Parameter(parameter)));
+            continue;
+        }
         let planner = RowPlanner { definition, binder: &mut binder, scratch: &scratch, row_number: 1, mode, defaults };
         // A default that is missing is reported for each row of the table, not for the statement.
         let value = planner.value(column, &assignment.value, &mut Vec::new())?;
@@ -158,6 +170,8 @@ pub(super) fn plan_load(
         fields,
         session_values_first,
         assignments,
+        queries: queries.finish()?,
+        is_volatile: binder.is_volatile,
     })
 }
 
@@ -174,6 +188,29 @@ impl LoadPlan {
         }
         columns
     }
+}
+
+/// The row of LOAD DATA. A column that an assignment replaces has a value until then.
+pub(super) fn loaded_row(
+    definition: &TableDefinition,
+    (plan, loaded): &(LoadPlan, Vec<(ColumnNumber, u16)>),
+    omitted: Vec<Option<InsertValue>>,
+    modes: (&ComputedDefaults, StoreMode),
+    warnings: &mut Warnings,
+) -> Result<Vec<InsertValue>> {
+    let mut row = omitted;
+    for (column, value) in &plan.assignments {
+        let column = usize::from(column.0);
+        row[column] = Some(match value {
+            _ if definition.columns[column].auto_increment => InsertValue::Generated,
+            InsertValue::Deferred(_) => value.clone(),
+            _ => InsertValue::Stored(definition.columns[column].value_before_assignment()),
+        });
+    }
+    // The fields of generated columns are read and have no effect.
+    let is_given = |column: &ColumnNumber| !definition.columns[usize::from(column.0)].is_generated();
+    let given: Vec<_> = loaded.iter().copied().filter(|(column, _)| is_given(column)).collect();
+    row_of_parameters(definition, &given, row, modes, warnings)
 }
 
 fn field_targets(load: &LoadData, definition: &TableDefinition) -> Result<Vec<LoadTarget>> {

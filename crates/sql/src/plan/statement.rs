@@ -518,7 +518,11 @@ impl Plan {
             Plan::Tree(plan) => &plan.tables,
             Plan::Modify(plan) => &plan.query.tables,
             Plan::Into(plan) => plan.query.tree_tables(),
-            Plan::Insert(plan) => plan.select.as_ref().map_or(&[], QueryPlan::tree_tables),
+            Plan::Insert(plan) => match (&plan.select, &plan.load) {
+                (Some(select), _) => select.tree_tables(),
+                (None, Some(load)) => &load.queries.tables,
+                (None, None) => &[],
+            },
             _ => &[],
         }
     }
@@ -561,6 +565,10 @@ impl Plan {
             _ => 0,
         };
         let nested = match self {
+            Plan::Insert(plan) if plan.load.is_some() => {
+                let queries = plan.load.iter().flat_map(|load| &load.queries.queries);
+                queries.map(|line| Plan::from(line.query.clone()).bytes(&[])).sum()
+            }
             Plan::Insert(plan) => plan.select.clone().map_or(0, |select| Plan::from(select).bytes(&[])),
             Plan::Into(plan) => Plan::from(plan.query.clone()).bytes(&[]),
             Plan::Hinted(plan) => plan.plan.bytes(&[]),
@@ -610,7 +618,7 @@ impl Plan {
     pub(crate) fn reads_rows(&self) -> bool {
         match self.unhinted() {
             Plan::Select(_) | Plan::Change(_) | Plan::Modify(_) => true,
-            Plan::Insert(plan) => plan.select.is_some(),
+            Plan::Insert(plan) => plan.select.is_some() || !self.tree_tables().is_empty(),
             Plan::Into(plan) => plan.query.table().is_some() || !plan.query.tree_tables().is_empty(),
             Plan::Tree(plan) => !plan.tables.is_empty(),
             Plan::Compute(_) | Plan::Control(_) | Plan::Hinted(_) => false,

@@ -21,9 +21,9 @@ use crate::access::{NeedsCollector, RightsOfSession};
 use crate::bind::Environment;
 use crate::definition::{CheckedDefinition, with_implicit_timestamps};
 use crate::execute::{
-    AfterSchemaChange, AfterTransactionEnd, Engine, FillTable, FilledTable, PlanInput, Session, StatementContext,
-    StatementInput, TableLocks, has_locked_tables, send_schema_change, start_ending, start_insert_select,
-    undo_creation,
+    AfterSchemaChange, AfterTransactionEnd, DefinitionRetry, Engine, FillTable, FilledTable, PlanInput, Session,
+    StatementContext, StatementInput, TableLocks, has_locked_tables, send_schema_change, start_ending,
+    start_insert_select, undo_creation,
 };
 use crate::parse::Statement;
 use crate::parse::definition::CreateTable;
@@ -67,13 +67,25 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
-    /// Executes a statement that changes the schema.
-    pub(super) fn execute_definition(&mut self, statement: &Statement) -> Progress {
+    /// Executes a statement that changes the schema. `tries` counts how often others have changed its table
+    /// meanwhile.
+    pub(super) fn execute_definition(&mut self, written: &Statement, tries: u32) -> Progress {
         let completed = match self.session.variables.nulls_are_now() {
-            true => with_implicit_timestamps(statement),
+            true => {
+                let dictionary = &self.engine.gateway.catalog().dictionary;
+                let altered = match written {
+                    Statement::AlterTable(alter) => {
+                        let database = alter.table.database.as_deref().or(self.session.database());
+                        let owner = self.session.temporary_owner();
+                        database.and_then(|name| dictionary.table_seen_by(owner, name, &alter.table.name))
+                    }
+                    _ => None,
+                };
+                with_implicit_timestamps(written, altered.map(|layout| &layout.definition))
+            }
             false => None,
         };
-        let statement = completed.as_ref().unwrap_or(statement);
+        let statement = completed.as_ref().unwrap_or(written);
         let planned = match statement {
             Statement::CreateTable(table) => self.plan_query_of(table),
             _ => Ok(None),
@@ -84,7 +96,16 @@ impl StatementContext<'_, '_> {
         }
         let defined = planned.and_then(|query| Ok((self.define(statement, query.as_ref())?, query)));
         match defined {
-            Ok((defined, query)) => self.start_definition(statement, defined, query),
+            Ok((defined, query)) => {
+                let repeats = query.is_none()
+                    && matches!(&defined.change, SchemaChange::AlterTable { .. } | SchemaChange::TruncateTable { .. });
+                let retry = repeats.then(|| {
+                    let session = &*self.session;
+                    let noted = (session.warning_count, session.error_count, session.diagnostics.len());
+                    Box::new(DefinitionRetry { statement: written.clone(), tries, noted })
+                });
+                self.start_definition(statement, defined, (query, retry))
+            }
             // As in MySQL, the open transaction is committed even if the schema change is refused.
             Err(error) if !is_temporary(statement) => {
                 start_ending(self, Ending::Commit, AfterTransactionEnd::Fail(error))
@@ -93,11 +114,19 @@ impl StatementContext<'_, '_> {
         }
     }
 
+    /// Executes a statement that alters a table once more, because others have changed the table meanwhile.
+    pub(super) fn define_again(&mut self, statement: &Statement, tries: u32) -> Progress {
+        match self.check_unplanned(statement) {
+            Ok(()) => self.execute_definition(statement, tries),
+            Err(error) => crate::execute::fail(self, &error),
+        }
+    }
+
     fn start_definition(
         &mut self,
         statement: &Statement,
         defined: CheckedDefinition,
-        query: Option<QueryPlan>,
+        (query, retry): (Option<QueryPlan>, Option<Box<DefinitionRetry>>),
     ) -> Progress {
         let CheckedDefinition { change, notes, existence_notes, commits, creates, then } = defined;
         let fill = match (statement, &change, query) {
@@ -115,10 +144,11 @@ impl StatementContext<'_, '_> {
             }
             _ => None,
         };
-        let then = match (fill, then) {
-            (Some(fill), _) => AfterSchemaChange::Fill(fill),
-            (None, Some(change)) => AfterSchemaChange::Change(Box::new(change)),
-            (None, None) => AfterSchemaChange::Answer,
+        let then = match (fill, then, retry) {
+            (Some(fill), ..) => AfterSchemaChange::Fill(fill),
+            (None, Some(change), _) => AfterSchemaChange::Change(Box::new(change)),
+            (None, None, Some(retry)) => AfterSchemaChange::Alter(retry),
+            (None, None, None) => AfterSchemaChange::Answer,
         };
         let after = AfterTransactionEnd::Schema { change: Box::new(change), notes, existence_notes, then };
         match after {

@@ -366,6 +366,7 @@ impl StatementContext<'_, '_> {
             RetryInput::Access(retry) => {
                 return self.change_accounts(&retry.statement, retry.protocol, retry.tries + 1);
             }
+            RetryInput::Definition(retry) => return self.define_again(&retry.statement, retry.tries + 1),
             RetryInput::OfSession => self.session.kept_input.take(),
             input => input,
         };
@@ -378,9 +379,11 @@ impl StatementContext<'_, '_> {
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }
             RetryInput::Keys(reader, keys) => self.retry_key_read(*reader, again(InputForm::Keys(*reader, keys)), keys),
-            RetryInput::None | RetryInput::OfSession | RetryInput::Fill(_) | RetryInput::Access(_) => {
-                invariant::fail("a retry has an input", format_args!("there is none"))
-            }
+            RetryInput::None
+            | RetryInput::OfSession
+            | RetryInput::Fill(_)
+            | RetryInput::Access(_)
+            | RetryInput::Definition(_) => invariant::fail("a retry has an input", format_args!("there is none")),
         };
         input.release(self.turn);
         progress

@@ -101,7 +101,7 @@ impl StatementContext<'_, '_> {
                 }
                 answer(self, outcome)
             }
-            _ if is_definition(statement) => self.execute_definition(statement),
+            _ if is_definition(statement) => self.execute_definition(statement, 0),
             Statement::Savepoint(name) => set_savepoint(self, name),
             Statement::RollbackToSavepoint(name) => start_rollback_to(self, name),
             Statement::ReleaseSavepoint(name) => release_savepoint(self, name),

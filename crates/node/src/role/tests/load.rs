@@ -26,7 +26,12 @@ impl Node {
 
     /// Sends the parts and the end of the file. Calls `interfere` before each signal.
     fn load(&mut self, parts: &[&str], interfere: &mut dyn FnMut(&mut Node)) {
-        self.begin_query(1, LOAD);
+        self.load_by(LOAD, parts, interfere);
+    }
+
+    /// As [`Node::load`], by this statement.
+    fn load_by(&mut self, statement: &str, parts: &[&str], interfere: &mut dyn FnMut(&mut Node)) {
+        self.begin_query(1, statement);
         let mut parts = parts.iter().chain([&""]).copied().peekable();
         loop {
             interfere(self);
@@ -93,6 +98,61 @@ fn a_kill_at_any_moment_of_a_load_leaves_all_rows_or_none() {
                 }
                 _ => {}
             }
+        }
+    }
+}
+
+const LOAD_WITH_QUERIES: &str = "LOAD DATA LOCAL INFILE 'f' INTO TABLE d.t (id, @v) \
+    SET v = (SELECT w FROM d.names WHERE k = @v), n = (@sum := @sum + id), c = (SELECT MAX(w) FROM d.names WHERE k <> v)";
+
+/// A node with a table of names.
+fn node_with_names() -> Node {
+    let mut node = node();
+    node.execute(2, &["ALTER TABLE d.t ADD n INT, ADD c VARCHAR(9)"]);
+    node.execute(2, &["CREATE TABLE d.names (k VARCHAR(9) PRIMARY KEY, w VARCHAR(9))"]);
+    node.execute(2, &["INSERT INTO d.names VALUES ('a', 'one'), ('b', 'two'), ('c', 'three')"]);
+    node.execute(1, &["SET @sum = 10"]);
+    node
+}
+
+#[test]
+fn queries_of_set_run_for_each_line_whatever_the_sizes_of_the_parts() {
+    for parts in [&["1\ta\n2\tb\n3\tc\n4\td\n"][..], &["1", "\ta", "\n2\tb\n3\t", "c\n4\td"]] {
+        let mut node = node_with_names();
+        node.load_by(LOAD_WITH_QUERIES, parts, &mut |_| {});
+        assert_eq!(node.answer(1).expect("a request")[4..], *b"\xfbf");
+        assert_eq!(node.rows(1), Vec::<String>::new());
+        let rows = node.query(2, "SELECT CONCAT_WS(',', id, IFNULL(v, '-'), n, c) FROM d.t ORDER BY id");
+        assert_eq!(rows, ["1,one,11,two", "2,two,13,two", "3,three,16,two", "4,-,20"]);
+        assert_eq!(node.query(1, "SELECT CONCAT(@sum, @v)"), ["20d"]);
+    }
+}
+
+#[test]
+fn a_kill_while_queries_of_set_run_leaves_all_rows_or_none() {
+    for steps in 0..90 {
+        for kill in ["KILL QUERY 1", "KILL 1", "ALTER TABLE d.names ADD x INT", "DROP TABLE d.names", ""] {
+            let mut node = node_with_names();
+            let mut before = steps;
+            node.load_by(LOAD_WITH_QUERIES, &["1\ta\n2\tb\n", "3\tc\n"], &mut |node| {
+                if before == 0 && kill.is_empty() {
+                    node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
+                } else if before == 0 {
+                    node.begin_query(2, kill);
+                }
+                before -= 1;
+            });
+            node.run();
+            node.answer(2);
+            let count = node.query(2, "SELECT COUNT(*) FROM d.t");
+            assert!(count == ["0"] || count == ["3"], "{kill} after {steps} steps: {count:?}");
+            if kill == "KILL 1" || kill.is_empty() {
+                continue;
+            }
+            assert!(node.answer(1).is_some(), "{kill} after {steps} steps");
+            while node.answer(1).is_some() {}
+            assert_eq!(node.query(1, "SELECT 1"), ["1"], "{kill} after {steps} steps");
+            assert_eq!(node.resources_held(), 2, "{kill} after {steps} steps");
         }
     }
 }

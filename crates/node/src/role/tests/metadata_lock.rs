@@ -86,3 +86,78 @@ fn no_cycle_of_waits_for_rows_and_tables_forms() {
         assert_eq!(node.resources_held(), 4, "only sessions hold resources");
     }
 }
+
+/// The statements of sessions 3 and 4, which begin in this order while a transaction uses the table.
+const WAITING: &[(&str, &str)] = &[
+    ("ALTER TABLE d.t MODIFY a INT AFTER c", "CREATE INDEX i ON d.t (b, c)"),
+    ("ALTER TABLE d.t DROP a", "ALTER TABLE d.t ADD UNIQUE i (b, c)"),
+    ("ALTER TABLE d.t DROP a", "ALTER TABLE d.t ADD COLUMN x INT FIRST, ADD KEY i (b, c)"),
+    ("ALTER TABLE d.t MODIFY a VARCHAR(9)", "ALTER TABLE d.t MODIFY b BIGINT, ADD INDEX i (b, c)"),
+    ("TRUNCATE TABLE d.t", "ALTER TABLE d.t MODIFY b BIGINT, ADD INDEX i (b, c)"),
+    ("ALTER TABLE d.t MODIFY a VARCHAR(9)", "ALTER TABLE d.t ADD FOREIGN KEY i (b, c) REFERENCES d.p (b, c)"),
+];
+
+/// The columns of the index that the second statement makes.
+const COLUMNS_OF_INDEX: &str =
+    "SELECT column_name FROM information_schema.statistics WHERE index_name = 'i' ORDER BY seq_in_index";
+
+/// A node with a table that session 1 uses in a transaction, and with two statements that wait for it.
+fn node_with_waiting(seed: u64, (first, second): (&str, &str)) -> Node {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..6).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b INT, c INT)"]);
+    node.execute(1, &["CREATE TABLE d.p (b INT, c INT, PRIMARY KEY (b, c))", "INSERT INTO d.p VALUES (3, 4)"]);
+    node.execute(1, &["INSERT INTO d.t VALUES (1, 2, 3, 4)"]);
+    node.shuffle(seed);
+    node.execute(1, &["BEGIN"]);
+    assert_eq!(node.query(1, "SELECT a FROM d.t"), ["2"]);
+    for (connection, statement) in [(3, first), (4, second)] {
+        node.begin_query(connection, statement);
+        node.run();
+        assert_eq!(node.answer(connection), None, "{statement}");
+    }
+    node
+}
+
+#[test]
+fn an_alteration_that_waited_for_another_one_starts_again_with_the_new_definition() {
+    for seed in 0..10 {
+        for statements in WAITING {
+            let mut node = node_with_waiting(seed, *statements);
+            node.execute(1, &["COMMIT"]);
+            for connection in [3, 4] {
+                assert_eq!(node.rows(connection), Vec::<String>::new(), "seed {seed}: {statements:?}");
+            }
+            assert_eq!(node.query(2, COLUMNS_OF_INDEX), ["b", "c"], "seed {seed}: {statements:?}");
+            assert_eq!(node.resources_held(), 5, "only sessions hold resources");
+        }
+    }
+}
+
+#[test]
+fn an_alteration_that_starts_again_can_be_killed() {
+    let mut outcomes = [0, 0];
+    for seed in 0..60 {
+        for statements in WAITING {
+            let mut node = node_with_waiting(seed, *statements);
+            node.begin_query(1, "COMMIT");
+            (0..seed * 5).for_each(|_| {
+                node.step();
+            });
+            node.execute(2, &["KILL QUERY 4"]);
+            node.run();
+            assert_eq!(node.rows(1), Vec::<String>::new());
+            assert_eq!(node.rows(3), Vec::<String>::new(), "seed {seed}: {statements:?}");
+            let is_killed = match &node.rows(4)[..] {
+                [] => false,
+                [error] if error == "#70100Query execution was interrupted" => true,
+                other => panic!("seed {seed}: {statements:?}: {other:?}"),
+            };
+            outcomes[usize::from(is_killed)] += 1;
+            let columns = node.query(2, COLUMNS_OF_INDEX);
+            assert_eq!(columns.len(), if is_killed { 0 } else { 2 }, "seed {seed}: {statements:?}");
+            assert_eq!(node.resources_held(), 5, "only sessions hold resources");
+        }
+    }
+    assert!(outcomes.iter().all(|count| *count > 10), "{outcomes:?}");
+}

@@ -286,7 +286,7 @@ impl<'a> Draft<'a> {
                 }
             }
             TableChange::RenameColumn(from, to) => {
-                super::structure::check_name(to, ErrorCode::WrongFieldSpecification, "column")?;
+                super::structure::check_name(to, ErrorCode::WrongColumnName, "column")?;
                 let position = self.old_column(from).ok_or_else(|| self.unknown_column(from))?;
                 self.columns[position].definition.name = to.as_str().into();
             }
@@ -661,7 +661,7 @@ impl<'a> Draft<'a> {
             if let Some(written) = &column.written {
                 default_value::set_default(&mut column.definition, written.default.as_ref(), self.rules)?;
                 column.definition.on_update_now =
-                    default_value::is_clock_of(&column.definition, written.on_update.as_ref())?;
+                    default_value::is_updated_by_clock(&column.definition, written.on_update.as_ref())?;
             }
         }
         Ok(())

@@ -17,6 +17,7 @@ use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, continue_steps, unexpected_step};
 use super::insert::Insert;
+use super::line_values::{LINES_MAX, LineStep, LineValues, compute_lines};
 use super::lines::{Line, LineOutcome, LineReader};
 use super::source::{BATCH_ROWS_MAX, SelectedRows, make_batch};
 use super::state::{CompoundState, Step, Work};
@@ -49,9 +50,11 @@ pub(super) struct LoadInput {
     /// Memory for the next part of the file of the server.
     buffer: FileBuffer,
     /// The error of a line, while those before it are inserted.
-    failed: Option<Box<Error>>,
+    pub failed: Option<Box<Error>>,
     /// Whether the file of the server has been opened.
     was_opened: bool,
+    /// The lines whose values of SET queries compute.
+    pub queries: LineValues,
 }
 
 /// The reader of a file's format.
@@ -120,6 +123,7 @@ impl LoadInput {
             buffer: FileBuffer::new(),
             failed: None,
             was_opened: false,
+            queries: LineValues::default(),
         }
     }
 
@@ -238,13 +242,29 @@ pub(super) fn advance_load(context: &mut StatementContext<'_, '_>, insert: &mut 
         let (Some(load), Some(plan)) = (source.load.as_mut(), insert.plan.load.as_ref()) else {
             unexpected_step("a file that the statement does not load")
         };
-        if let Some(error) = load.failed.take() {
+        if !load.queries.has_lines()
+            && let Some(error) = load.failed.take()
+        {
             return Err(error);
+        }
+        if load.queries.has_lines() {
+            match compute_lines(context, insert)? {
+                LineStep::Wait => return Ok(Next::Wait),
+                LineStep::Batch => match make_batch(context, insert)? {
+                    Some(next) => return Ok(next),
+                    None => continue,
+                },
+            }
         }
         let session_values = junctor_expression::Parameters::from_bytes(&insert.steps.parameters);
         let mut rows = RowMaker { plan: insert.plan, load: plan, session_values, batch: &mut source.batch };
         rows.batch.clear();
         let outcome = rows.read_lines(context, load, source.rows_before);
+        if source.batch.len() > 0 && !plan.queries.queries.is_empty() {
+            load.failed = outcome.err();
+            load.queries.begin(std::mem::take(&mut source.batch));
+            continue;
+        }
         if source.batch.len() > 0 {
             // An error of a line is reported when the lines before it are inserted, which may fail, too.
             load.failed = outcome.err();
@@ -297,7 +317,8 @@ impl RowMaker<'_> {
                 other => return input.check_length(other),
             }
         }
-        while self.batch.len() < BATCH_ROWS_MAX {
+        let rows_max = if self.load.queries.queries.is_empty() { BATCH_ROWS_MAX } else { LINES_MAX };
+        while self.batch.len() < rows_max {
             match input.reader.next(self.load.fields.len(), &mut input.line) {
                 LineOutcome::Line => {}
                 other => return input.check_length(other),
@@ -361,8 +382,11 @@ impl RowMaker<'_> {
                 LoadTarget::Variable(name) => {
                     let value = value.unwrap_or(ValueRef::Null);
                     builder.push(value);
-                    variables.retain(|(known, _)| known != name);
-                    variables.push((name.clone(), value.to_value()));
+                    // With queries, the variables get their values before those of each line begin.
+                    if self.load.queries.queries.is_empty() {
+                        variables.retain(|(known, _)| known != name);
+                        variables.push((name.clone(), value.to_value()));
+                    }
                 }
                 LoadTarget::Column(column) => {
                     let column = &self.plan.table.definition.columns[usize::from(column.0)];

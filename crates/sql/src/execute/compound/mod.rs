@@ -18,11 +18,12 @@
 //! In reading order: [`state`], the state between steps; [`drive`], the step after each reply and the end of
 //! the statement; [`insert`]; [`change`] with [`locked_rows`]; [`modify`]; [`rows`], the rows of an INSERT
 //! that later steps may need; [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT
-//! statements; [`load`] with [`lines`] and [`xml_rows`], the file of LOAD DATA and LOAD XML.
+//! statements; [`load`] with [`lines`], [`line_values`] and [`xml_rows`], the file of LOAD DATA and LOAD XML.
 
 mod change;
 mod drive;
 mod insert;
+mod line_values;
 mod lines;
 mod xml_rows;
 mod load;

@@ -9,6 +9,7 @@ use junctor_gateway::gateway::NO_OPERATION;
 use junctor_gateway::{Event, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
+use junctor_model::value::Value;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
@@ -23,7 +24,9 @@ use crate::execute::into::start_query;
 use crate::execute::packets::{RowPackets, row_start};
 use crate::execute::read::abandon_read;
 use crate::execute::resume::{continue_output, resume, run_requested_step};
-use crate::execute::state::Execution;
+use crate::execute::retry::StatementInput;
+use crate::execute::state::{Execution, PlanInput};
+use crate::execute::tree::start_tree_after;
 use crate::plan::tree::PlanNode;
 use crate::plan::{LoadPlan, QueryPlan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
@@ -92,15 +95,21 @@ impl SelectedRows {
     }
 
     /// Adds a row of tagged values.
-    fn push(&mut self, mut values: &[u8], builder: &mut ParametersBuilder) -> Result<()> {
+    fn push(&mut self, values: &[u8], builder: &mut ParametersBuilder) -> Result<()> {
         builder.clear();
-        while !values.is_empty() {
-            let (value, rest) = read_value(values).ok_or_else(Error::broken_reply)?;
-            builder.push(value);
-            values = rest;
-        }
+        push_values(values, builder)?;
         self.append(builder)
     }
+}
+
+/// Adds tagged values to the parameters. Error: values that no query returns.
+pub(super) fn push_values(mut values: &[u8], builder: &mut ParametersBuilder) -> Result<()> {
+    while !values.is_empty() {
+        let (value, rest) = read_value(values).ok_or_else(Error::broken_reply)?;
+        builder.push(value);
+        values = rest;
+    }
+    Ok(())
 }
 
 impl Source {
@@ -218,6 +227,38 @@ impl Source {
         context.session.variables.select_limit = select_limit;
     }
 
+    /// Starts a query of a line, as the statement has left these user variables. Its parameters are in the
+    /// workspace, and what the query before it has left is forgotten.
+    pub(super) fn start_line(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        query: &QueryPlan,
+        assigned: Vec<(Box<str>, Value)>,
+    ) {
+        (self.collects, self.has_ended, self.taken) = (true, false, 0);
+        self.collected.clear();
+        match query {
+            QueryPlan::Tree(plan) => self.run(context, |context| {
+                let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
+                start_tree_after(context, plan, &input, assigned)
+            }),
+            query => self.start(context, query),
+        }
+    }
+
+    /// The only row of a query of a line, once it has ended. Otherwise requests the next step of the query.
+    /// Errors: those of the query.
+    pub(super) fn line_values(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Option<Vec<u8>>> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if !self.has_ended {
+            self.request_step(context);
+            return Ok(None);
+        }
+        Ok(RowPackets::new(&self.collected).next().map(|row| row.into_owned()))
+    }
+
     /// Runs one step of the query as if it were the session's own statement, and collects its output.
     pub(in crate::execute) fn run(
         &mut self,
@@ -307,7 +348,7 @@ pub(super) fn resume_source(
 /// being inserted: the step is then postponed, because its output would accumulate without a bound.
 pub(super) fn continue_source(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Option<Result<Next>> {
     let source = insert.work.source.as_mut()?;
-    if source.load.is_some() {
+    if source.load.as_ref().is_some_and(|load| !load.queries.is_running()) {
         // The only step of its own that a LOAD DATA requests is its end by KILL while it awaits its file.
         let is_stopped = insert.steps.is_stopped && insert.steps.awaits_input;
         return (is_stopped && matches!(insert.steps.step, Step::Select)).then(|| Err(interrupted()));

@@ -54,7 +54,18 @@ impl Parser<'_> {
         if self.accept_word(Keyword::Set) {
             assignments = self.comma_list(Self::assignment)?;
         }
-        let load = LoadData { is_local, file, character_set, format, xml_row, skipped_lines, fields, assignments };
+        let has_field_list = fields.is_some();
+        let load = LoadData {
+            is_local,
+            file,
+            character_set,
+            format,
+            xml_row,
+            skipped_lines,
+            fields,
+            has_field_list,
+            assignments,
+        };
         Ok(Insert {
             replace,
             ignore,

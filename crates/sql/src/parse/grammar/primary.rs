@@ -9,7 +9,7 @@ use crate::parse::expression::{
 };
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Token, TokenKind};
-use crate::parse::literal::{decode_bits, decode_hexadecimal, decode_integer};
+use crate::parse::literal::{decode_bits, decode_hexadecimal, decode_integer, read_temporal};
 
 impl Parser<'_> {
     /// An operand with any number of COLLATE clauses.
@@ -226,7 +226,7 @@ impl Parser<'_> {
     }
 
     /// ODBC's escapes `{d '...'}`, `{t '...'}`, `{ts '...'}` for days and times, and `{name expression}`,
-    /// which is the expression.
+    /// which is the expression. A text that is no such day or time is a string.
     fn braces(&mut self) -> Parse<Expression> {
         self.advance();
         let name = self.name()?;
@@ -237,7 +237,13 @@ impl Parser<'_> {
             _ => None,
         };
         let inner = match kind.filter(|_| self.current.kind == TokenKind::String) {
-            Some(kind) => Expression::Literal(Literal::Temporal { kind, text: self.string()? }),
+            Some(kind) => {
+                let text = self.string()?;
+                Expression::Literal(match read_temporal(kind, &text) {
+                    Some(_) => Literal::Temporal { kind, text },
+                    None => Literal::String(StringLiteral { bytes: text, ..StringLiteral::default() }),
+                })
+            }
             None => self.expression()?,
         };
         self.expect(TokenKind::CloseBrace)?;
