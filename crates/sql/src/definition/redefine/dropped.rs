@@ -50,9 +50,7 @@ impl Draft<'_> {
                 }
                 (false, false) => continue,
             };
-            // Unstored columns may have moved, and rows have no place for them.
-            let is_after = |other: ColumnNumber| other > old && !self.is_unstored(other);
-            let after = self.columns.iter().position(|other| other.old.is_some_and(is_after));
+            let after = self.columns.iter().position(|other| other.old.is_some_and(|other| other > old));
             let place = after.unwrap_or(self.columns.len());
             self.columns.insert(place, NewColumn { definition, old: Some(old), written: None });
         }

@@ -19,7 +19,6 @@ use junctor_model::schema::{
 };
 use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
-use junctor_model::types::Form;
 use junctor_model::value::Value;
 
 pub(super) use copy::CopiedTable;
@@ -518,7 +517,7 @@ impl<'a> Draft<'a> {
             && !self.checks_rows
             && !(self.is_forced && self.has_old_rows())
             && (has_same_columns || (may_change_columns && self.can_leave_dropped(context.dictionary)))
-            && kept().filter(|(old, _)| !self.is_unstored(*old)).is_sorted_by_key(|(old, _)| old)
+            && kept().is_sorted_by_key(|(old, _)| old)
             && kept().all(is_kept)
     }
 
@@ -553,9 +552,8 @@ impl<'a> Draft<'a> {
                 ColumnSource::Computed if can_be_unstored(&column.definition) => Value::Null,
                 _ => return Ok(false),
             };
-            // The copy decides about the implied values of the other types.
             let has_value = column.definition.nullable || column.definition.default.is_some();
-            let is_known = has_value || column.definition.default_now || has_plain_implicit_default(&column.definition);
+            let is_known = has_value || column.definition.default_now || column.allows(&value, context);
             if !is_known || !is_valid_addition(&column.definition, &value) {
                 return Ok(false);
             }
@@ -710,17 +708,6 @@ fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]
         index::check_key_bytes(index.columns.iter().map(|part| &columns[usize::from(part.0)]))?;
     }
     Ok(())
-}
-
-/// Whether the implied default is a number or a text, which every mode accepts.
-fn has_plain_implicit_default(column: &ColumnDefinition) -> bool {
-    match column.column_type.form() {
-        Form::Int | Form::UInt | Form::Double | Form::Float | Form::Decimal | Form::Bit | Form::Enum | Form::Set => {
-            true
-        }
-        Form::Bytes => column.column_type.collation().is_some(),
-        Form::Temporal(_) | Form::Json | Form::Geometry => false,
-    }
 }
 
 /// Whether an index has a part that is no column of users.

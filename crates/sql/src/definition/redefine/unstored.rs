@@ -3,21 +3,13 @@
 use std::sync::Arc;
 
 use junctor_model::error::Result;
-use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::time_to_live::TimeToLive;
 
 use super::super::structure::DefinitionContext;
-use super::{Draft, is_virtual};
+use super::is_virtual;
 use crate::bind::UnstoredColumns;
 use crate::parse::definition::TableChange;
-
-impl Draft<'_> {
-    /// Whether a column of the old table is unstored. Rows have no place for it, so it may move.
-    pub(super) fn is_unstored(&self, old: ColumnNumber) -> bool {
-        self.old.columns[usize::from(old.0)].is_unstored()
-    }
-}
 
 /// Whether a key of the statement has an unstored column of the table. Storage makes keys of the values in the
 /// rows, so a copy must store them first.
