@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use junctor_model::value::{Value, ValueRef};
 
-use crate::function::{MOMENT_DECIMAL, MOMENT_NUMBER};
+use crate::function::{MOMENT_DECIMAL, MOMENT_NUMBER, VIRTUAL_COLUMN};
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, IsTest, Node};
 
@@ -72,6 +72,9 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         }
         Node::Coalesce(operands) => call("coalesce", operands, parameters, out),
         Node::NullIf(_, operands) => call("nullif", &**operands, parameters, out),
+        Node::Call(function, operands) if function.name == VIRTUAL_COLUMN && operands.len() == 2 => {
+            write_expression(&operands[1], parameters, out);
+        }
         Node::Call(function, operands) if function.name.starts_with("USER VARIABLE") => {
             write_variable(operands, function.name.ends_with(":="), parameters, out);
         }

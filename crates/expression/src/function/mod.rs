@@ -34,6 +34,7 @@ mod type_info;
 mod user_variable;
 mod uuid;
 mod vector;
+mod virtual_column;
 mod xml;
 
 use junctor_model::collation::{CharacterSet, CollationId};
@@ -53,6 +54,7 @@ use registry::{Body, Reads, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};
 pub use temporal::is_unit;
 pub(crate) use temporal::{MOMENT_DECIMAL, MOMENT_NUMBER};
+pub(crate) use virtual_column::NAME as VIRTUAL_COLUMN;
 
 /// One evaluation of a function call.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use junctor_model::value::ValueRef;
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math,
     network, password, radix, random, regexp, round, search, session_call, special, temporal, text, time_to_live,
-    transaction_set, trigonometry, trim, type_info, user_variable, uuid, vector, wrong_count, xml,
+    transaction_set, trigonometry, trim, type_info, user_variable, uuid, vector, virtual_column, wrong_count, xml,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -132,6 +132,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "User variables", functions: user_variable::TABLE },
     Family { title: "Waits and locks", functions: session_call::TABLE },
     Family { title: "Time to live", functions: time_to_live::TABLE },
+    Family { title: "Virtual columns", functions: virtual_column::TABLE },
     Family { title: "Fields of days and times", functions: temporal::FIELDS },
     Family { title: "Weeks", functions: temporal::WEEK },
     Family { title: "Intervals", functions: temporal::ARITHMETIC },

@@ -4,14 +4,18 @@
 //! the bytes of the fixed or variable part, preceded by their length as a length-encoded integer; NULL is the
 //! mark FB. Last values that equal those of rows without them are left out. So a row from before the ALTER
 //! TABLE is also the image of its present values, and equal rows have equal images.
+//!
+//! A virtual generated column among them is unstored (`docs/decisions/0076-unstored-virtual-columns.md`): rows
+//! never have its value, whatever they are encoded from, and statements compute it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::{RowFormat, SlotKind, number_bits, prefix_of, value_does_not_fit, value_of_wire};
 use crate::error::Result;
+use crate::id::ColumnNumber;
 use crate::row_encoding::{NULL_MARK, append_length_prefixed, length_bytes};
-use crate::schema::ColumnDefinition;
+use crate::schema::{ColumnDefinition, ExpressionKind};
 use crate::types::{Members, Packed};
 use crate::value::{Value, ValueRef};
 
@@ -36,6 +40,8 @@ pub(super) struct AddedSlot {
     nullable: bool,
     /// The value of rows that do not have one, as an image would have it.
     missing: Box<[u8]>,
+    /// The definition of an unstored column.
+    unstored: Option<Box<ColumnDefinition>>,
 }
 
 impl AddedSlot {
@@ -56,6 +62,7 @@ impl AddedSlot {
             members: column.column_type.members().cloned(),
             nullable: column.nullable,
             missing: Box::default(),
+            unstored: column.is_unstored().then(|| Box::new(column.clone())),
         };
         let mut missing = Vec::new();
         // `is_valid_addition` has refused such a value.
@@ -78,6 +85,8 @@ impl AddedSlot {
 
     /// Appends a value; false if it does not fit the column.
     fn append(&self, value: ValueRef<'_>, out: &mut Vec<u8>) -> bool {
+        // Whether or not the writer has computed it, images have no value of an unstored column.
+        let value = if self.unstored.is_some() { ValueRef::Null } else { value };
         match (value, self.kind, self.packed) {
             (ValueRef::Null, ..) => {
                 out.push(NULL_MARK);
@@ -129,6 +138,9 @@ impl AddedSlot {
         if *wire == [NULL_MARK] {
             return self.nullable;
         }
+        if self.unstored.is_some() {
+            return false;
+        }
         let bytes = value_of_wire(wire);
         match (self.kind, self.packed) {
             (SlotKind::Variable, _) => true,
@@ -145,6 +157,13 @@ impl RowFormat {
     /// Number of columns that ALTER TABLE added without touching the rows.
     pub fn added_column_count(&self) -> usize {
         self.added.len()
+    }
+
+    /// The definition of a column if it is unstored. Its value is that of an expression, converted to the
+    /// type of the column.
+    pub fn unstored_column(&self, column: ColumnNumber) -> Option<&ColumnDefinition> {
+        let slot = self.slots.get(usize::from(column.0)).filter(|slot| slot.kind == SlotKind::Added)?;
+        self.added[slot.position as usize].unstored.as_deref()
     }
 
     /// The range in an image of the values of added columns; empty if the row has none.
@@ -208,6 +227,15 @@ impl RowFormat {
             bytes = rest;
         }
         bytes.is_empty() && is_needed
+    }
+}
+
+impl ColumnDefinition {
+    /// Whether this is a virtual generated column whose values are not in the rows: ALTER TABLE added it
+    /// without touching them. Such a column is nullable, and no key has it.
+    pub fn is_unstored(&self) -> bool {
+        let is_virtual = |kind: ExpressionKind| kind == ExpressionKind::Virtual;
+        self.added.is_some() && self.expression.as_ref().is_some_and(|expression| is_virtual(expression.kind))
     }
 }
 

@@ -259,6 +259,28 @@ fn added_columns_follow_the_variable_data_in_the_order_of_their_additions() {
 }
 
 #[test]
+fn an_image_has_no_value_of_an_unstored_column() {
+    let added = |expression, order| ColumnDefinition {
+        added: Some(Box::new(AddedColumn { order, value: Value::Null })),
+        expression,
+        ..column(DataType::integer(2, false), true)
+    };
+    let expression = crate::schema::ColumnExpression { text: "1".into(), kind: crate::schema::ExpressionKind::Virtual };
+    let columns = [column(DataType::integer(1, false), false), added(Some(expression), 0), added(None, 1)];
+    let format = RowFormat::new(&columns);
+    let unstored = [0, 1, 2].map(|number| format.unstored_column(ColumnNumber(number)).is_some());
+    assert_eq!(unstored, [false, true, false]);
+    for value in [Value::Null, Value::Int(5), Value::Bytes(b"x".to_vec())] {
+        assert_eq!(encode(&format, &[Value::Int(7), value.clone(), Value::Null]), [0, 7]);
+        let image = encode(&format, &[Value::Int(7), value, Value::Int(1)]);
+        assert_eq!(image, [0, 7, 0xFB, 2, 1, 0]);
+        assert!(check_image(&format, &image));
+    }
+    assert!(!check_image(&format, &[0, 7, 2, 5, 0]));
+    assert!(!check_image(&format, &[0, 7, 2, 5, 0, 2, 1, 0]));
+}
+
+#[test]
 fn a_value_that_does_not_fit_is_refused_without_output() {
     let columns = [column(DataType::integer(1, true), false)];
     let format = RowFormat::new(&columns);

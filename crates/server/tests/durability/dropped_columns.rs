@@ -1,5 +1,6 @@
 //! Columns that come and go without a copy of the rows: a random history, with restarts, equals that of a
-//! table whose rows each change copies (`docs/decisions/0072-dropped-columns.md`).
+//! table whose rows each change copies (`docs/decisions/0072-dropped-columns.md`,
+//! `docs/decisions/0076-unstored-virtual-columns.md`).
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -11,8 +12,11 @@ use super::server::{Server, folder, rows, run, small_files_command};
 
 const STEPS: usize = 260;
 
+/// The value of a virtual column.
+const COMPUTED: &str = "DEFAULT";
+
 /// Types of columns, with a value that is an expression over `id`.
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 11] = [
     ("INT", "id * 7"),
     ("VARCHAR(20) NOT NULL DEFAULT 'd'", "CONCAT('v', id)"),
     ("TEXT", "REPEAT(CHAR(97 + id % 26), 9000 + id)"),
@@ -21,6 +25,9 @@ const COLUMNS: [(&str, &str); 8] = [
     ("ENUM('x', 'y') NOT NULL DEFAULT 'y'", "1 + id % 2"),
     ("JSON", "JSON_ARRAY(id)"),
     ("BIGINT UNSIGNED NOT NULL DEFAULT 3", "id + 10000000000"),
+    ("BIGINT AS (k * 3 - id) VIRTUAL", COMPUTED),
+    ("VARCHAR(12) AS (CONCAT('k', k)) VIRTUAL", COMPUTED),
+    ("DECIMAL(12, 2) AS (k / 4)", COMPUTED),
 ];
 
 /// A column of both tables: its name and its place in [`COLUMNS`].
@@ -63,7 +70,7 @@ impl History {
                 self.alter(session, &format!("RENAME COLUMN {name} TO {new}"));
                 self.columns[place].0 = new;
             }
-            (6..8, Some((name, kind))) => {
+            (6..8, Some((name, kind))) if COLUMNS[kind].1 != COMPUTED => {
                 let row = 1 + self.random.below(self.next_row);
                 let value = COLUMNS[kind].1;
                 self.both(session, &format!("UPDATE {{}} SET {name} = {value}, k = k + 1 WHERE id % 5 = {row} % 5"));
@@ -77,8 +84,9 @@ impl History {
             _ => {
                 self.next_row += 1;
                 let id = self.next_row;
-                let names: String = self.columns.iter().map(|(name, _)| format!(", {name}")).collect();
-                let values: String = self.columns.iter().map(|(_, kind)| format!(", {}", COLUMNS[*kind].1)).collect();
+                let given = || self.columns.iter().filter(|(_, kind)| COLUMNS[*kind].1 != COMPUTED);
+                let names: String = given().map(|(name, _)| format!(", {name}")).collect();
+                let values: String = given().map(|(_, kind)| format!(", {}", COLUMNS[*kind].1)).collect();
                 let (names, values) =
                     if id.is_multiple_of(3) { (String::new(), String::new()) } else { (names, values) };
                 let from = format!("FROM (SELECT {id} AS id) one");

@@ -13,6 +13,7 @@ mod operator;
 mod scope;
 mod select_list;
 mod stored_expression;
+mod unstored_column;
 pub(crate) mod window;
 
 pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow, Subqueries, SubqueryForm};
@@ -26,3 +27,4 @@ pub use scope::{FoundColumn, RowSource, Scope};
 pub(crate) use select_list::bind_item;
 pub use select_list::{SelectList, bind_returning_list, bind_select_list, item_named};
 pub(crate) use stored_expression::{BoundArray, StoredExpressions};
+pub(crate) use unstored_column::UnstoredColumns;

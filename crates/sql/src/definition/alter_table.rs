@@ -15,7 +15,7 @@ use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use super::{check, expression, foreign_key, index, manner, own_table};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
-use crate::parse::definition::{AlterAlgorithm, TableChange};
+use crate::parse::definition::{AlterAlgorithm, AlterManner, TableChange};
 
 /// MySQL's number for "Table storage engine ... doesn't have this option".
 const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
@@ -58,7 +58,7 @@ fn checked(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Resu
     }
     let mut written = statement.changes.clone();
     if written.iter().any(|change| redefine::redefines(change, table)) {
-        match changes.redefine(&mut written, statement.manner.algorithm, context)? {
+        match changes.redefine(&mut written, statement.manner, context)? {
             Redefined::WithCopy => return changes.defined(table, context),
             Redefined::InPlace => {}
         }
@@ -174,7 +174,7 @@ impl Changes {
     fn redefine(
         &mut self,
         written: &mut Vec<TableChange>,
-        algorithm: AlterAlgorithm,
+        AlterManner { algorithm, validates, .. }: AlterManner,
         context: &DefinitionContext<'_>,
     ) -> Result<Redefined> {
         let old = self.table.clone();
@@ -190,8 +190,9 @@ impl Changes {
         let changes_keys = !self.alteration.drop_indexes.is_empty()
             || written.iter().any(|change| as_index(change).is_some() || as_foreign_key(change).is_some());
         let is_automatic = matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);
-        let may_change_columns = !changes_keys && is_automatic;
-        let in_place = match changes_primary {
+        let may_change_columns = !changes_keys && is_automatic && !validates;
+        let needs_stored = written.iter().any(|change| redefine::needs_stored(change, &old));
+        let in_place = match changes_primary || needs_stored {
             true => None,
             false => draft.in_place((may_change_columns, algorithm), context)?,
         };

@@ -450,6 +450,8 @@ pub struct AlterManner {
     pub algorithm: AlterAlgorithm,
     /// LOCK.
     pub lock: AlterLock,
+    /// WITH VALIDATION: the values of new virtual columns are computed and checked.
+    pub validates: bool,
 }
 
 /// ALGORITHM of a table change.

@@ -31,8 +31,8 @@ use super::time_to_live::{Living, living};
 use super::{Plan, Quantity};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
-    Binder, Clause, Environment, Scope, StoredExpressions, as_condition, as_stored, bind_returning_list, default_into,
-    message,
+    Binder, Clause, Environment, Scope, StoredExpressions, UnstoredColumns, as_condition, as_stored,
+    bind_returning_list, default_into, message,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
@@ -247,7 +247,7 @@ fn plan_change(
     binder: &mut Binder<'_>,
     layout: &Arc<TableLayout>,
     request: &Request<'_>,
-    action: WriteAction,
+    mut action: WriteAction,
     maintained: Maintained,
 ) -> Result<Planned> {
     let filter =
@@ -262,7 +262,7 @@ fn plan_change(
     // A change has no select list to which ORDER BY could refer by number or alias.
     let nothing = Projection::new(Vec::new(), Vec::new());
     let sort = bind_order(binder, request.order_by, &[], &nothing)?;
-    let (returning, header) = returning_of(binder, request.returning, layout, &sort)?;
+    let (mut returning, header) = returning_of(binder, request.returning, layout, &sort)?;
     let order = plain_order(&sort);
     let order_columns = order.as_deref();
     let access_request = AccessRequest {
@@ -289,7 +289,7 @@ fn plan_change(
     // one row must not undo the writes of the others.
     let after_duplicate = one_by_one && !request.ignore && sort.is_empty() && limit.is_none();
     let locks_first = one_by_one || limit.is_some() && !is_single;
-    let sort = match one_by_one && sort.is_empty() && limit.is_none() {
+    let mut sort = match one_by_one && sort.is_empty() && limit.is_none() {
         true => clustered_order(layout),
         false => sort,
     };
@@ -299,8 +299,17 @@ fn plan_change(
         true => None,
         false => unique_row(&access_request, &chosen.path),
     };
-    let whole_filter = found.as_ref().and_then(|_| split_filter(filter.clone(), &[]).1);
-    let (one_time_filter, filter) = split_filter(filter, &chosen.implied);
+    let mut whole_filter = found.as_ref().and_then(|_| split_filter(filter.clone(), &[]).1);
+    let (one_time_filter, mut filter) = split_filter(filter, &chosen.implied);
+    let unstored = UnstoredColumns::of(binder.environment, layout)?;
+    unstored.put_into_all(whole_filter.iter_mut().chain(&mut filter))?;
+    unstored.put_into_all(sort.iter_mut().map(|key| &mut key.value))?;
+    if let Some(returning) = &mut returning {
+        unstored.put_into_output(&mut returning.output)?;
+    }
+    if let WriteAction::Update { assignments, .. } = &mut action {
+        unstored.put_into_assignments(assignments)?;
+    }
     let of_action = match &action {
         WriteAction::Update { assignments, .. } => {
             assignments.iter().any(|assignment| reads_parameter(&assignment.value))

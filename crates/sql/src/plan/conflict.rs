@@ -14,7 +14,7 @@ use junctor_signals::program::{
 };
 
 use super::change::{bind_assignments, changed_columns, foreign_keys, unique_entries};
-use crate::bind::{Binder, Environment, InsertedRow, ParameterKind, Scope, SelectedRow, message};
+use crate::bind::{Binder, Environment, InsertedRow, ParameterKind, Scope, SelectedRow, UnstoredColumns, message};
 use crate::parse::statement::Insert;
 
 /// The action for a row with a unique key that exists already.
@@ -183,7 +183,12 @@ pub(super) fn plan_conflict(
     {
         return Err(message::alias_column_count());
     }
-    let assignments = bind_assignments(&mut binder, layout, &insert.on_duplicate)?;
+    let mut assignments = bind_assignments(&mut binder, layout, &insert.on_duplicate)?;
+    let unstored = UnstoredColumns::of(&assigning, layout)?;
+    unstored.put_into_assignments(&mut assignments)?;
+    for assignment in &mut assignments {
+        unstored.put_into_inserted(&mut assignment.value, first_parameter)?;
+    }
     let is_given = |inner: &Expression| matches!(inner.node, Node::Parameter(ordinal) if ordinal < first_parameter);
     let mut reads_parameters = false;
     for Assignment { value, .. } in &assignments {

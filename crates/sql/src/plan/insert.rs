@@ -26,8 +26,8 @@ use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use super::time_to_live::{ExpiredRows, expired_rows};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
-    Binder, Environment, NumberRules, ParameterKind, Scope, StoredExpressions, as_stored, bind_returning_list,
-    default_into, message, no_default, number_of_literal, takes_bytes,
+    Binder, Environment, NumberRules, ParameterKind, Scope, StoredExpressions, UnstoredColumns, as_stored,
+    bind_returning_list, default_into, message, no_default, number_of_literal, takes_bytes,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
@@ -277,6 +277,7 @@ fn plan_insert_into(
     scratch.set_value_rules(environment.rules);
     let mut defaults = ComputedDefaults::new(environment, layout)?;
     defaults.expressions.checks.extend_from_slice(checks);
+    UnstoredColumns::of(environment, layout)?.put_into_rows(&mut defaults.expressions)?;
     let load = match (&insert.source, &query) {
         (InsertSource::Load(load), Query::Written(find_virtual, _)) => {
             let (scope, source) = (Scope::of_table(layout, None), (insert.ignore, *find_virtual));
@@ -522,7 +523,8 @@ fn bind_returning(
         return Ok((None, false));
     }
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
-    let rows = bind_returning_list(&mut binder, &insert.returning)?;
+    let mut rows = bind_returning_list(&mut binder, &insert.returning)?;
+    UnstoredColumns::of(environment, layout)?.put_into_projection(&mut rows)?;
     let header = ResultHeader::new(rows.columns.clone());
     Ok((Some(InsertReturning { header, rows }), binder.is_volatile))
 }

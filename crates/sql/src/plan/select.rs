@@ -26,7 +26,7 @@ use super::statement::{Planned, QueryPlan};
 use super::time_to_live::{Living, living};
 use super::tree::RowSample;
 use crate::access::PlanRights;
-use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
+use crate::bind::{Binder, Environment, ParameterKind, Scope, UnstoredColumns, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableLocks, TableReference};
 use crate::result::ResultHeader;
 
@@ -181,7 +181,7 @@ pub(super) fn plan_select(
         is_strict: environment.is_strict,
         rules: environment.rules,
     };
-    let plan = build(select, layout, binder.scope.table, chosen, parts)?;
+    let plan = build(select, (environment, layout), binder.scope.table, chosen, parts)?;
     Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
@@ -251,7 +251,7 @@ pub(super) fn plan_leaf(environment: &Environment<'_>, request: LeafRequest<'_>)
         rules: environment.rules,
     };
     let alias = request.reference.alias.as_deref().unwrap_or(&layout.definition.name);
-    Ok((build(&Select::default(), layout, alias, chosen, parts)?, with_elements.wants_literals))
+    Ok((build(&Select::default(), (environment, layout), alias, chosen, parts)?, with_elements.wants_literals))
 }
 
 struct Parts {
@@ -315,15 +315,18 @@ pub(super) fn implied_lock(environment: &Environment<'_>) -> Option<LockingClaus
 
 fn build(
     select: &Select,
-    layout: &Arc<TableLayout>,
+    (environment, layout): (&Environment<'_>, &Arc<TableLayout>),
     table_alias: &str,
     chosen: ChosenPath,
     parts: Parts,
 ) -> Result<SelectPlan> {
     let ChosenPath { path, access, implied, is_by_statistics } = chosen;
-    let Parts { filter, output, .. } = parts;
+    let Parts { filter, mut output, .. } = parts;
     let never = filter.as_ref().is_some_and(is_always_false);
-    let (one_time_filter, filter) = split_filter(filter, &implied);
+    let (one_time_filter, mut filter) = split_filter(filter, &implied);
+    let unstored = UnstoredColumns::of(environment, layout)?;
+    unstored.put_into_all(&mut filter)?;
+    unstored.put_into_output(&mut output)?;
     let path = if never { AccessPath::Nothing } else { path };
     let operation = match path {
         AccessPath::Nothing => OperationKind::Other,

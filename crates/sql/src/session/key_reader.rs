@@ -207,7 +207,9 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
         && matches!(select.path, AccessPath::AllRows(_))
         && select.program.filter.is_some() == filter.is_some();
     if !has_row_plan {
-        return Err(Error::not_supported("reads by key of a TIMESTAMP column"));
+        return Err(Error::not_supported(
+            "reads by key of a TIMESTAMP column, or of a virtual column that ALTER TABLE added",
+        ));
     }
     if is_hidden || !is_plain {
         return Err(Error::not_supported("reads by key of a table without a primary key"));

@@ -259,9 +259,7 @@ impl NewColumn {
             (None, _) if definition.expression.is_some() => ColumnSource::Computed,
             (None, Some(default)) => ColumnSource::Value(default.clone()),
             (None, None) if definition.default_now => {
-                let scratch = Scratch::new();
-                scratch.set_value_rules(context.rules);
-                scratch.set_now(context.now_us);
+                let scratch = scratch(context);
                 let target = StoreTarget { column: definition, row_number: 1, mode: StoreMode::Strict };
                 let now = target.convert(scratch.now(definition.column_type.scale()), &scratch)?;
                 ColumnSource::Value(now.to_value())
@@ -270,6 +268,22 @@ impl NewColumn {
             (None, None) => ColumnSource::Value(definition.column_type.implicit_default()),
         })
     }
+
+    /// Whether rows may get the implied value of the type without a word: it may be a day that `sql_mode` does
+    /// not allow. The copy has the errors and warnings.
+    pub(super) fn allows(&self, implied: &Value, context: &DefinitionContext<'_>) -> bool {
+        let scratch = scratch(context);
+        let target = StoreTarget { column: &self.definition, row_number: 1, mode: StoreMode::Strict };
+        let is_same = target.convert(implied.as_ref(), &scratch).is_ok_and(|stored| stored == implied.as_ref());
+        is_same && scratch.warning_count() == 0
+    }
+}
+
+fn scratch(context: &DefinitionContext<'_>) -> Scratch {
+    let scratch = Scratch::new();
+    scratch.set_value_rules(context.rules);
+    scratch.set_now(context.now_us);
+    scratch
 }
 
 fn is_primary(index: &IndexDefinition) -> bool {

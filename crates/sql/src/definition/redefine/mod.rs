@@ -6,6 +6,7 @@
 
 mod copy;
 mod dropped;
+mod unstored;
 
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::collation::{CharacterSet, CollationId};
@@ -18,9 +19,11 @@ use junctor_model::schema::{
 };
 use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
-use junctor_model::types::Form;
+use junctor_model::value::Value;
 
 pub(super) use copy::CopiedTable;
+pub(super) use unstored::needs_stored;
+use unstored::{can_be_unstored, can_leave_unstored};
 
 use super::create_table::{self, Options};
 use super::structure::DefinitionContext;
@@ -54,13 +57,15 @@ pub(super) fn redefines(change: &TableChange, table: &TableDefinition) -> bool {
         | TableChange::ReorganizePartitions
         | TableChange::OrderBy
         | TableChange::Force => true,
-        TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary || index::has_prefixes(index),
+        TableChange::AddIndex(index) => {
+            index.kind == ast::IndexKind::Primary || index::has_prefixes(index) || needs_stored(change, table)
+        }
+        TableChange::AddForeignKey(_) => needs_stored(change, table),
         TableChange::DropIndex(name) => name.eq_ignore_ascii_case(index::PRIMARY) || has_hidden_parts(table, name),
         TableChange::DropConstraint(name) => {
             check::position(&table.checks, name).is_some() || has_hidden_parts(table, name)
         }
         TableChange::Rename(_)
-        | TableChange::AddForeignKey(_)
         | TableChange::RenameIndex(..)
         | TableChange::ShowIndex(..)
         | TableChange::DropForeignKey(_)
@@ -541,10 +546,14 @@ impl<'a> Draft<'a> {
         let new = self.columns.iter_mut().filter(|column| column.old.is_none());
         let mut has_room = has_room_for_dropped;
         for (order, (column, position)) in orders.zip(new.zip(count..)) {
-            let ColumnSource::Value(value) = column.source(context)? else { return Ok(false) };
-            // The copy decides about the implied values of the other types.
+            let value = match column.source(context)? {
+                ColumnSource::Value(value) => value,
+                // Reads compute its values.
+                ColumnSource::Computed if can_be_unstored(&column.definition) => Value::Null,
+                _ => return Ok(false),
+            };
             let has_value = column.definition.nullable || column.definition.default.is_some();
-            let is_known = has_value || column.definition.default_now || has_plain_implicit_default(&column.definition);
+            let is_known = has_value || column.definition.default_now || column.allows(&value, context);
             if !is_known || !is_valid_addition(&column.definition, &value) {
                 return Ok(false);
             }
@@ -627,6 +636,9 @@ impl<'a> Draft<'a> {
         rename_own_parents(&mut new, &renamed_columns);
         expression::check_table(&new, context)?;
         time_to_live::check(&new, context)?;
+        if !can_leave_unstored(&new, context)? {
+            return Ok(None);
+        }
         Ok(Some(self.redefinition(new, None, renamed_columns)))
     }
 
@@ -696,17 +708,6 @@ fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]
         index::check_key_bytes(index.columns.iter().map(|part| &columns[usize::from(part.0)]))?;
     }
     Ok(())
-}
-
-/// Whether the implied default is a number or a text, which every mode accepts.
-fn has_plain_implicit_default(column: &ColumnDefinition) -> bool {
-    match column.column_type.form() {
-        Form::Int | Form::UInt | Form::Double | Form::Float | Form::Decimal | Form::Bit | Form::Enum | Form::Set => {
-            true
-        }
-        Form::Bytes => column.column_type.collation().is_some(),
-        Form::Temporal(_) | Form::Json | Form::Geometry => false,
-    }
 }
 
 /// Whether an index has a part that is no column of users.

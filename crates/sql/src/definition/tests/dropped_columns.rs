@@ -333,7 +333,7 @@ fn a_table_has_a_limited_number_of_dropped_columns() {
     assert!(refused.starts_with("ERROR 1845 (0A000)"), "{refused}");
 }
 
-/// The operations that MySQL 8.0's manual lists as INSTANT, but for virtual columns that are added.
+/// The operations that MySQL 8.0's manual lists as INSTANT.
 #[test]
 fn changes_that_mysql_makes_instantly_are_instant() {
     let dictionary = with_table(
@@ -343,6 +343,8 @@ fn changes_that_mysql_makes_instantly_are_instant() {
     );
     for changes in [
         "ADD x INT FIRST, ADD t TEXT AFTER v, ADD z DATETIME NOT NULL DEFAULT NOW()",
+        "ADD x TIME NOT NULL, ADD t YEAR NOT NULL, ADD z JSON NOT NULL",
+        "ADD x INT AS (g + id) VIRTUAL FIRST, ADD z INT AS (x + h) AFTER v, DROP e, WITHOUT VALIDATION",
         "DROP e, DROP s",
         "DROP g",
         "DROP h",
@@ -390,8 +392,12 @@ fn changes_that_mysql_makes_instantly_are_instant() {
         "ADD x INT AS (id) STORED",
         "CONVERT TO CHARACTER SET latin1",
         "ADD CHECK (id > 0)",
-        // Values of virtual columns are in the rows.
-        "ADD x INT AS (id) VIRTUAL",
+        "MODIFY g INT AS (id + 1) FIRST",
+        "MODIFY g INT AS (id + 2)",
+        "ADD x INT AS (id), ADD KEY (x)",
+        "ADD x INT AS (id) UNIQUE",
+        "ADD x INT AS (id), WITH VALIDATION",
+        "ADD x INT AS (id) NOT NULL",
     ] {
         let refused = error(&format!("ALTER TABLE a {changes}, ALGORITHM=INSTANT"), &dictionary);
         assert!(
@@ -399,4 +405,65 @@ fn changes_that_mysql_makes_instantly_are_instant() {
             "{changes}: {refused}"
         );
     }
+}
+
+#[test]
+fn a_key_of_an_unstored_column_stores_its_values() {
+    let mut dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9), w INT, t TIME, KEY (w))");
+    let added = redefined(
+        "ALTER TABLE a ADD x INT AS (id + w), ADD y INT AS (x + 1), ADD z VARCHAR(9) AS (v) FIRST, ADD d DATETIME AS \
+         (ADDTIME('2020-01-01', t))",
+        &dictionary,
+    );
+    assert_eq!(added.copy, None);
+    assert!(["x", "y", "z", "d"].iter().all(|name| {
+        let column = added.new.column(name).expect("it was added");
+        added.new.columns[usize::from(column.0)].is_unstored()
+    }));
+    dictionary.put_table(added.new);
+    let is_unstored = |column: &ColumnDefinition| column.is_unstored();
+    for changes in [
+        "ADD KEY (x)",
+        "ADD UNIQUE (w, y)",
+        "ADD KEY (z(3))",
+        "ADD KEY ((y + 1))",
+        "ADD KEY (x), ADD n INT",
+        "ADD FOREIGN KEY (x) REFERENCES a (id)",
+        "COMMENT = 'NDB_TABLE=TTL=10@d'",
+        "FORCE",
+        "ADD CHECK (y > 0)",
+        "MODIFY y INT AS (x + 2)",
+        "MODIFY y INT AS (x + 1) FIRST",
+        "ADD n INT, ALGORITHM=INPLACE",
+    ] {
+        let copied = redefined(&format!("ALTER TABLE a {changes}"), &dictionary);
+        let sources = copied.copy.unwrap_or_else(|| panic!("{changes} copies"));
+        assert!(!copied.new.columns.iter().any(is_unstored), "{changes}");
+        let generated = copied.new.columns.iter().zip(&sources).filter(|(column, _)| column.is_generated());
+        assert!(generated.clone().count() >= 4, "{changes}");
+        generated.for_each(|(column, source)| assert_eq!(*source, ColumnSource::Computed, "{changes}: {column:?}"));
+    }
+    for changes in ["ADD n INT", "DROP y, DROP x", "RENAME COLUMN y TO n", "MODIFY z VARCHAR(11) AS (v) COMMENT 'c'"] {
+        let instant = redefined(&format!("ALTER TABLE a {changes}, ALGORITHM=INSTANT"), &dictionary);
+        assert!(instant.copy.is_none() && instant.new.columns.iter().any(is_unstored), "{changes}");
+    }
+    assert!(define("ALTER TABLE a ADD KEY (v), ALGORITHM=INPLACE", &dictionary).is_ok());
+}
+
+#[test]
+fn large_expressions_of_virtual_columns_are_stored() {
+    let mut dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY, v INT)");
+    let greatest = |count: usize| format!("GREATEST(v{})", ", v".repeat(count));
+    let is_copied = |changes: &str, dictionary: &Dictionary| {
+        redefined(&format!("ALTER TABLE a {changes}"), dictionary).copy.is_some()
+    };
+    assert!(is_copied(&format!("ADD x INT AS ({})", greatest(300)), &dictionary));
+    assert!(!is_copied(&format!("ADD x INT AS ({})", greatest(200)), &dictionary));
+    assert!(is_copied(&format!("ADD x INT AS ({}v{})", "-(".repeat(70), ")".repeat(70)), &dictionary));
+    assert!(!is_copied(&format!("ADD x INT AS ({}v{})", "-(".repeat(20), ")".repeat(20)), &dictionary));
+    // The nodes of a column count in each column that reads it.
+    let first = redefined(&format!("ALTER TABLE a ADD x INT AS ({})", greatest(100)), &dictionary);
+    dictionary.put_table(first.new);
+    assert!(!is_copied("ADD y INT AS (x + x)", &dictionary));
+    assert!(is_copied("ADD y INT AS (x + x), ADD z INT AS (y + y)", &dictionary));
 }

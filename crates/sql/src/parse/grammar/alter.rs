@@ -52,7 +52,7 @@ impl Parser<'_> {
         loop {
             match self.word() {
                 Some(Keyword::Algorithm | Keyword::Lock) => self.alter_manner(&mut manner)?,
-                _ if self.accept_validation()? => {}
+                _ if self.accept_validation(&mut manner)? => {}
                 _ => self.table_change(&mut changes)?,
             }
             if !self.accept(TokenKind::Comma) {
@@ -63,14 +63,17 @@ impl Parser<'_> {
         }
     }
 
-    /// WITH or WITHOUT VALIDATION, which say the same here: the values of new generated columns are always
-    /// computed, and checked.
-    fn accept_validation(&mut self) -> Parse<bool> {
-        let is_there = self.accept_bare(b"WITHOUT") || self.accept_bare(b"WITH");
-        if is_there && !self.accept_bare(b"VALIDATION") {
+    /// WITH or WITHOUT VALIDATION.
+    fn accept_validation(&mut self, manner: &mut AlterManner) -> Parse<bool> {
+        let is_without = self.accept_bare(b"WITHOUT");
+        if !is_without && !self.accept_bare(b"WITH") {
+            return Ok(false);
+        }
+        if !self.accept_bare(b"VALIDATION") {
             return self.syntax();
         }
-        Ok(is_there)
+        manner.validates = !is_without;
+        Ok(true)
     }
 
     fn table_change(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {

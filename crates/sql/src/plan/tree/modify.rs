@@ -31,7 +31,9 @@ use super::view::checks_of;
 use super::{BlockPlan, PlanNode, TreePlan, TreePlanner};
 use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotOwner, SlotSpace};
-use crate::bind::{Aggregation, Binder, Clause, Environment, StoredExpressions, as_stored, default_into, message};
+use crate::bind::{
+    Aggregation, Binder, Clause, Environment, StoredExpressions, UnstoredColumns, as_stored, default_into, message,
+};
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
 use crate::parse::statement::{LockingClause, ObjectName, Select, WhenLocked};
@@ -403,6 +405,7 @@ impl TreePlanner<'_> {
                 assignments.push(Assignment::check(check));
             }
         }
+        UnstoredColumns::of(environment, layout)?.put_into_assignments(&mut assignments)?;
         if stored.is_volatile {
             self.is_volatile.set(true);
         }

@@ -10,6 +10,7 @@ use junctor_signals::program::{Aggregate, Output, Projection, ReadProgram};
 
 use super::leaf::Localised;
 use super::{AggregatePlan, PlanNode, TreePlanner};
+use crate::bind::UnstoredColumns;
 use crate::bind::block::{SlotOwner, SlotSpace};
 use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
 use crate::plan::select::{SelectPlan, output_reads_parameter};
@@ -46,14 +47,17 @@ impl TreePlanner<'_> {
             first_parameter: self.environment.parameters.len(),
             parameters: std::mem::take(&mut leaf.parameters),
         };
-        let local_keys: Vec<Expression> = keys().map(|key| local.localise(key)).collect();
+        let mut local_keys: Vec<Expression> = keys().map(|key| local.localise(key)).collect();
         let aggregates = aggregate.functions.iter().map(|function| Aggregate {
             kind: kind_of(function),
             argument: function.arguments.first().map(|argument| local.localise(argument)),
             distinct: false,
         });
-        let aggregates: Vec<Aggregate> = aggregates.collect();
+        let mut aggregates: Vec<Aggregate> = aggregates.collect();
         leaf.parameters = local.parameters;
+        let unstored = UnstoredColumns::of(self.environment, &table)?;
+        unstored.put_into_all(&mut local_keys)?;
+        unstored.put_into_all(aggregates.iter_mut().filter_map(|aggregate| aggregate.argument.as_mut()))?;
         let Output::Packets(projection) = plan.program.output.clone() else { return Ok(()) };
         let (mut kept, mut slots) = (Projection::new(Vec::new(), Vec::new()), Vec::new());
         for ((value, column), slot) in projection.values.into_iter().zip(projection.columns).zip(&leaf.slots) {
