@@ -366,7 +366,8 @@ mod tests {
     fn a_change_of_a_member_of_a_json_document_is_short() {
         let format = format_of(&[DataType::integer(4, false), DataType::json()]);
         let image = |n: &str, name: &str| {
-            let list: Vec<String> = (0..3_000).map(|at| format!("{{\"id\": {at}, \"text\": \"element {}\"}}", at * 7)).collect();
+            let list: Vec<String> =
+                (0..3_000).map(|at| format!("{{\"id\": {at}, \"text\": \"element {}\"}}", at * 7)).collect();
             let text = format!(
                 r#"{{"n": {n}, "name": "{name}", "before": [{}], "after it": [{}], "version": {n}}}"#,
                 list[..1_500].join(","),
@@ -401,7 +402,8 @@ mod tests {
     fn two_rows() -> impl Strategy<Value = (Vec<ColumnDefinition>, Vec<Value>, Vec<Value>)> {
         let columns = prop::collection::vec((column_type(), any::<bool>()), 1..8);
         columns.prop_flat_map(|columns| {
-            let of = |(of, nullable): &(DataType, bool)| (value_of(of, *nullable), value_of(of, *nullable), any::<bool>());
+            let of =
+                |(of, nullable): &(DataType, bool)| (value_of(of, *nullable), value_of(of, *nullable), any::<bool>());
             let values: Vec<_> = columns.iter().map(of).collect();
             let columns: Vec<ColumnDefinition> =
                 columns.into_iter().map(|(of, nullable)| column(of, nullable)).collect();

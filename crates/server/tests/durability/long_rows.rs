@@ -3,6 +3,8 @@
 //! (`docs/decisions/0086-edits-in-the-log.md`).
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc::{self, Sender};
 
 use junctor_bench::mysql::Connection;
@@ -15,6 +17,8 @@ const LIST: u64 = 900;
 const BODY: usize = 40_000;
 /// A checkpoint for each 64 KiB of log, and small files.
 const SETTINGS: &str = "FragmentLogFileSize = \"1M\"\nTimeBetweenLocalCheckpoints = 14\n";
+/// Rounds of changes whose log is measured.
+const ROUNDS: usize = 20;
 /// One in this many statements changes all rows, and is long enough for chunks.
 const ALL_ROWS_ONE_IN: u64 = 9;
 
@@ -182,7 +186,7 @@ fn the_log_of_a_change_of_a_long_row_is_short() {
              STRING_TO_VECTOR(CONCAT('[1', REPEAT(',2', 15999), ']')))",
         ],
     );
-    for change in [
+    let changes = [
         "n = n + 1",
         "doc = JSON_SET(doc, '$.n', 10000 + n)",
         "doc = JSON_SET(doc, '$.added', 'a value', '$.n', 5)",
@@ -190,20 +194,68 @@ fn the_log_of_a_change_of_a_long_row_is_short() {
         "body = CONCAT(body, 'and more')",
         "body = INSERT(body, 100000, 5, 'in the middle')",
         "n = 70, doc = JSON_SET(doc, '$.other', n), body = SUBSTR(body, 1, 190000)",
-    ] {
-        let before = log_bytes(&mut session);
-        run(&mut session, &[&format!("UPDATE d.t SET {change} WHERE id = 1")]);
-        let written = log_bytes(&mut session) - before;
-        // A block for the commit, and some for groups that tell that the log is idle.
-        assert!(written <= 6 * 4096, "{written} bytes for {change}");
+    ];
+    for _ in 0..ROUNDS {
+        for change in changes {
+            run(&mut session, &[&format!("UPDATE d.t SET {change} WHERE id = 1")]);
+        }
     }
-    let before = rows(&mut session, "SELECT MD5(doc), MD5(body), MD5(v), n, JSON_STORAGE_FREE(doc) FROM d.t");
+    // Each commit has a block of its own. The figure comes later than the commits.
+    let commits = (ROUNDS * changes.len()) as u64;
+    let mut written = 0;
+    while written < commits * 4096 {
+        std::thread::yield_now();
+        written = log_bytes(&mut session);
+    }
+    // The row of the INSERT has 460 KB.
+    assert!(written < 1_000_000 + commits * 2 * 4096, "{written} bytes");
+    let sums = "SELECT MD5(doc), MD5(body), MD5(v), n, JSON_STORAGE_FREE(doc) FROM d.t";
+    let before = rows(&mut session, sums);
     assert_eq!(before[0][3..], ["70", "0"]);
     drop(session);
     server.kill();
     let server = Server::start(&folder);
-    let after = rows(&mut server.session(), "SELECT MD5(doc), MD5(body), MD5(v), n, JSON_STORAGE_FREE(doc) FROM d.t");
-    assert_eq!(after, before);
+    assert_eq!(rows(&mut server.session(), sums), before);
     server.kill();
     std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn backups_and_increments_have_the_bases_of_all_changes() {
+    let [data, store, restored] = ["", "-store", "-restored"].map(|end| folder(&format!("long-rows-backup{end}")));
+    let junctor = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_junctor")).args(arguments).output().expect("the program runs");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    };
+    let path = |folder: &'_ PathBuf| folder.to_str().expect("text").to_owned();
+    let server = Server::spawn(command_with_settings(&data, SETTINGS)).expect("the server starts");
+    let port = server.address.port().to_string();
+    let mut session = server.session();
+    let insert = "INSERT INTO d.t SELECT n, 0, JSON_OBJECT('n', 0, 'text', REPEAT(CHAR(90 + n), 20000)) \
+                  FROM JSON_TABLE('[1, 2, 3, 4, 5, 6]', '$[*]' COLUMNS (n INT PATH '$')) numbers";
+    run(&mut session, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, n INT, doc JSON)", insert]);
+    let mut change = || {
+        for _ in 0..30 {
+            run(&mut session, &["UPDATE d.t SET n = n + 1, doc = JSON_SET(doc, '$.n', n, CONCAT('$.m', n % 7), n)"]);
+        }
+        rows(&mut session, "SELECT id, n, MD5(doc) FROM d.t ORDER BY id")
+    };
+    let mut sums = Vec::new();
+    for name in ["full", "one", "two"] {
+        sums.push((name, change()));
+        let kind: &[&str] = if name == "full" { &[] } else { &["--incremental"] };
+        junctor(&[&["backup", &path(&store), "--port", &port, "--name", name], kind].concat());
+    }
+    server.kill();
+    junctor(&["check", &path(&data)]);
+    for (name, sums) in sums {
+        let _ = std::fs::remove_dir_all(&restored);
+        junctor(&["restore", &path(&store), &path(&restored), "--name", name]);
+        let server = Server::start(&restored);
+        assert_eq!(rows(&mut server.session(), "SELECT id, n, MD5(doc) FROM d.t ORDER BY id"), sums, "{name}");
+        server.kill();
+    }
+    for folder in [data, store, restored] {
+        std::fs::remove_dir_all(&folder).expect("the folder exists");
+    }
 }

@@ -426,7 +426,9 @@ mod tests {
                     rows.retain(|key, _| keys.is_none_or(|wanted| *key == wanted));
                     rows.retain(|key, _| !by_index || self.missing_entry != Some(*key));
                     let row = |(key, value): (i64, i64)| -> Vec<Cell> {
-                        [key.to_string(), value.to_string(), k_of(value).to_string(), Texts::Short.of(value)].map(Some).to_vec()
+                        [key.to_string(), value.to_string(), k_of(value).to_string(), Texts::Short.of(value)]
+                            .map(Some)
+                            .to_vec()
                     };
                     return Reply::Rows(rows.into_iter().map(row).collect());
                 }

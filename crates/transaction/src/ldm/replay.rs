@@ -192,9 +192,7 @@ fn replay_section(store: &mut PartitionStore, section: &Section<'_>, number: Com
 fn message(error: ReplayError, partition: PartitionId, table: &str) -> Box<str> {
     match error {
         ReplayError::OutOfMemory => out_of_memory(table),
-        error => {
-            format!("table '{table}', partition {}: {error}; {DAMAGE_ADVICE}", partition.index).into()
-        }
+        error => format!("table '{table}', partition {}: {error}; {DAMAGE_ADVICE}", partition.index).into(),
     }
 }
 
