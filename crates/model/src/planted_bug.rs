@@ -65,6 +65,8 @@ planted_bugs! {
     TrimPastChunks = "trim_past_chunks",
     /// The replay position of a checkpoint is the end of the log.
     ReplayFromEnd = "replay_from_end",
+    /// Replay applies the edits of a row to a later version of the row.
+    EditNewerRow = "edit_newer_row",
     /// A checkpoint forgets the cells in which it met open versions.
     ForgetOpenVersions = "forget_open_versions",
     /// The marks of a table go with its last row.

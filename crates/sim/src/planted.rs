@@ -93,6 +93,13 @@ const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
         ),
     ),
     (
+        PlantedBug::EditNewerRow,
+        Test(
+            "junctor-storage",
+            "partition_store::tests::replay::edits_below_the_version_of_a_checkpoint_change_nothing",
+        ),
+    ),
+    (
         PlantedBug::ForgetOpenVersions,
         Test(
             "junctor-storage",

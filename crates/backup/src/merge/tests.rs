@@ -168,7 +168,8 @@ async fn recovered(folder: &Path) -> Result<(BTreeMap<u64, Vec<(u32, u32)>>, usi
                         let rows: &mut Vec<(u32, u32)> = found.0.entry(number.0 & 0xffff).or_default();
                         rows.extend(section.operations().map(|operation| match operation {
                             junctor_storage::log::Operation::Put { row, .. } => (table, row.0),
-                            junctor_storage::log::Operation::Delete { row, .. } => (table, row.0),
+                            junctor_storage::log::Operation::Edit { row, .. }
+                            | junctor_storage::log::Operation::Delete { row, .. } => (table, row.0),
                         }));
                     }
                 });

@@ -17,9 +17,11 @@
 
 mod added;
 mod dropped;
+mod edits;
 mod number;
 
 pub use added::{AddedColumn, is_valid_addition};
+pub use edits::apply_edits;
 pub use number::{NumberForm, NumberPlace};
 
 use std::ops::Range;

@@ -8,6 +8,7 @@ mod faults;
 mod backup;
 mod folders;
 mod kill;
+mod long_rows;
 mod memory;
 mod progress;
 mod restart;

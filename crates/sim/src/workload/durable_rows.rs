@@ -13,10 +13,11 @@ use crate::statement::{Reply, Statement, integer};
 /// One in this many transactions writes all keys of its session.
 const LONG_ONE_IN: u64 = 10;
 
-/// The workload `durable_rows`.
+/// The workload `durable_rows`, or `durable_long_rows`, whose rows have long texts that change in places.
 #[derive(Debug)]
 pub struct DurableRows {
     durability: Durability,
+    texts: Texts,
     ledger: Ledger,
     counter: Counter,
     sessions: Vec<Session>,
@@ -71,6 +72,7 @@ impl DurableRows {
         let session = |_| Session { rounds_left: rounds, work: Work::Idle };
         Self {
             durability,
+            texts: Texts::Short,
             ledger: Ledger::default(),
             counter: Counter::default(),
             sessions: (0..sessions).map(session).collect(),
@@ -78,6 +80,11 @@ impl DurableRows {
             next_value: 0,
             scanned: BTreeMap::new(),
         }
+    }
+
+    /// The workload with long rows.
+    pub fn with_long_rows(self) -> Self {
+        Self { texts: Texts::Long, ..self }
     }
 
     fn draw(&mut self, session: usize, random: &mut Random) -> Option<Work> {
@@ -126,10 +133,10 @@ impl DurableRows {
 
     fn on_check(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
         match position {
-            1 => self.scanned = rows_of(reply)?,
+            1 => self.scanned = self.texts.rows_of(reply)?,
             2 | 3 => {
                 let name = if position == 2 { "k_index" } else { "v_index" };
-                let by_index = rows_of(reply)?;
+                let by_index = self.texts.rows_of(reply)?;
                 if by_index != self.scanned {
                     return Err(format!("index {name} disagrees: {}", difference(&self.scanned, &by_index)));
                 }
@@ -150,28 +157,45 @@ impl DurableRows {
     }
 }
 
-fn text_of(value: i64) -> String {
-    format!("{value}:{}", "x".repeat(value.rem_euclid(90) as usize))
+/// How a row's text follows from its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Texts {
+    Short,
+    Long,
+}
+
+impl Texts {
+    fn of(self, value: i64) -> String {
+        let short = format!("{value}:{}", "x".repeat(value.rem_euclid(90) as usize));
+        if self == Texts::Short {
+            return short;
+        }
+        // Rows of a page, rows with overflow pages and short rows. Changes of the length follow each other,
+        // and so do changes of a few bytes.
+        let count = [0, 300, 3_000, 2_990][(value.rem_euclid(160) / 40) as usize];
+        let long: String = (0..count).map(|word| format!("{word:x} ")).collect();
+        format!("{}{short}{long}{value}", &long[..long.len() / 2])
+    }
+
+    /// The value of each key. Checks the other columns, which follow from the value.
+    fn rows_of(self, reply: &Reply) -> Result<BTreeMap<i64, i64>, String> {
+        let mut found = BTreeMap::new();
+        for row in reply.rows()? {
+            let (key, value) = (integer(&row[0])?, integer(&row[1])?);
+            let text = row.get(3).is_none_or(|text| text.as_deref() == Some(self.of(value).as_str()));
+            if integer(&row[2])? != k_of(value) || !text {
+                return Err(format!("row {row:?} was never written in this form"));
+            }
+            if found.insert(key, value).is_some() {
+                return Err(format!("key {key} occurs twice"));
+            }
+        }
+        Ok(found)
+    }
 }
 
 fn k_of(value: i64) -> i64 {
     value % 7
-}
-
-/// The value of each key. Checks the other columns, which follow from the value.
-fn rows_of(reply: &Reply) -> Result<BTreeMap<i64, i64>, String> {
-    let mut found = BTreeMap::new();
-    for row in reply.rows()? {
-        let (key, value) = (integer(&row[0])?, integer(&row[1])?);
-        let text = row.get(3).is_none_or(|text| text.as_deref() == Some(text_of(value).as_str()));
-        if integer(&row[2])? != k_of(value) || !text {
-            return Err(format!("row {row:?} was never written in this form"));
-        }
-        if found.insert(key, value).is_some() {
-            return Err(format!("key {key} occurs twice"));
-        }
-    }
-    Ok(found)
 }
 
 fn difference(one: &BTreeMap<i64, i64>, other: &BTreeMap<i64, i64>) -> String {
@@ -187,18 +211,18 @@ impl Transaction {
         self.ending == Ending::Autocommit || self.done > self.writes.len() + usize::from(self.counts)
     }
 
-    fn statement(&self) -> Statement {
+    fn statement(&self, texts: Texts) -> Statement {
         if self.done == 0 {
             return Statement::plain("BEGIN");
         }
         match self.writes.get(self.done - 1) {
             Some(&(key, None, Some(value))) => Statement::with(
                 "INSERT INTO ledger VALUES (?, ?, ?, ?)",
-                [key.into(), value.into(), k_of(value).into(), text_of(value).into()],
+                [key.into(), value.into(), k_of(value).into(), texts.of(value).into()],
             ),
             Some(&(key, _, Some(value))) => Statement::with(
                 "UPDATE ledger SET v = ?, k = ?, text = ? WHERE id = ?",
-                [value.into(), k_of(value).into(), text_of(value).into(), key.into()],
+                [value.into(), k_of(value).into(), texts.of(value).into(), key.into()],
             ),
             Some(&(key, _, None)) => Statement::with("DELETE FROM ledger WHERE id = ?", [key.into()]),
             None if !self.is_ending() => Statement::plain("UPDATE ledger_counter SET n = n + 1 WHERE id = 0"),
@@ -210,7 +234,10 @@ impl Transaction {
 
 impl Workload for DurableRows {
     fn name(&self) -> &'static str {
-        "durable_rows"
+        match self.texts {
+            Texts::Short => "durable_rows",
+            Texts::Long => "durable_long_rows",
+        }
     }
 
     fn setup(&self) -> Vec<Statement> {
@@ -220,7 +247,11 @@ impl Workload for DurableRows {
             "CREATE TABLE ledger_counter (id INT NOT NULL PRIMARY KEY, n BIGINT NOT NULL)",
             "INSERT INTO ledger_counter VALUES (0, 0)",
         ];
-        texts.map(Statement::plain).to_vec()
+        let mut statements = texts.map(Statement::plain).to_vec();
+        if self.texts == Texts::Long {
+            statements.push(Statement::plain("ALTER TABLE ledger MODIFY text MEDIUMTEXT NOT NULL"));
+        }
+        statements
     }
 
     fn sessions(&self) -> usize {
@@ -250,7 +281,7 @@ impl Workload for DurableRows {
                         self.counter.attempt();
                     }
                 }
-                Step::Run(transaction.statement())
+                Step::Run(transaction.statement(self.texts))
             }
             Work::Read { key, .. } => {
                 Step::Run(Statement::with("SELECT id, v, k, text FROM ledger WHERE id = ?", [(*key).into()]))
@@ -263,7 +294,7 @@ impl Workload for DurableRows {
         let mut transaction = match std::mem::replace(&mut self.sessions[session].work, Work::Idle) {
             Work::Transaction(transaction) => transaction,
             Work::Read { key, value } => {
-                let found = rows_of(reply)?;
+                let found = self.texts.rows_of(reply)?;
                 return match found.get(&key).copied() == value && found.len() <= 1 {
                     true => Ok(()),
                     false => Err(format!("key {key} was read as {found:?} instead of {value:?}")),
@@ -395,7 +426,9 @@ mod tests {
                     rows.retain(|key, _| keys.is_none_or(|wanted| *key == wanted));
                     rows.retain(|key, _| !by_index || self.missing_entry != Some(*key));
                     let row = |(key, value): (i64, i64)| -> Vec<Cell> {
-                        [key.to_string(), value.to_string(), k_of(value).to_string(), text_of(value)].map(Some).to_vec()
+                        [key.to_string(), value.to_string(), k_of(value).to_string(), Texts::Short.of(value)]
+                            .map(Some)
+                            .to_vec()
                     };
                     return Reply::Rows(rows.into_iter().map(row).collect());
                 }

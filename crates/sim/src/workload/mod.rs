@@ -151,6 +151,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "read_while_write" => Box::new(ReadWhileWrite::new(sessions, rounds, rows)),
         "index_while_update" => Box::new(IndexWhileUpdate::new(sessions, rounds, rows)),
         "unique_race" => Box::new(UniqueRace::new(sessions, rounds, rows)),
+        "durable_long_rows" => Box::new(DurableRows::new(Durability::Disk, sessions, rounds, rows).with_long_rows()),
         "durable_rows" => Box::new(DurableRows::new(Durability::Disk, sessions, rounds, rows)),
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),

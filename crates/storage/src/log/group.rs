@@ -18,8 +18,10 @@ pub const BLOCK_BYTES: usize = 4096;
 pub const GROUP_BYTES_MAX: usize = 1 << 20;
 /// Size of a segment file in bytes, unless the log was created with another one.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
-/// The version of groups and of the records in them.
-pub const GROUP_VERSION: u16 = 1;
+/// The version of groups and of the records in them that is written. Records of version 1 have no edits; they
+/// are read, too.
+pub const GROUP_VERSION: u16 = 2;
+const GROUP_VERSION_FIRST: u16 = 1;
 /// Bytes of a group before the headers of its pieces.
 pub const GROUP_HEADER_BYTES: usize = 128;
 /// Bytes of the header of a piece.
@@ -286,7 +288,7 @@ pub fn decode_header(block: &[u8]) -> Result<(GroupHeader, u64), GroupError> {
         return Err(GroupError::NoHeader);
     }
     let version = u16_at(fixed, 100);
-    if version != GROUP_VERSION {
+    if !(GROUP_VERSION_FIRST..=GROUP_VERSION).contains(&version) {
         return Err(GroupError::UnknownVersion(version));
     }
     let Some(kind) = kind_from_word(u16_at(fixed, 96)) else { return Err(GroupError::NoHeader) };

@@ -24,8 +24,8 @@ pub use group::{
 };
 pub use pair::{PAIR_CONTENT_BYTES_MAX, PairCopy, PairSlot, UnknownPairVersion, decode_slot, encode_slot, newest_slot};
 pub use record::{
-    CHUNK_BYTES_MAX, Operation, RECORD_BYTES_MAX, Record, RecordBuffer, RecordError, RecordHeader, RecordKind, Section,
-    SectionHeader, chunk_headers, decode_record,
+    CHUNK_BYTES_MAX, ImageEdit, Operation, RECORD_BYTES_MAX, Record, RecordBuffer, RecordError, RecordHeader,
+    RecordKind, Section, SectionHeader, chunk_headers, decode_record,
 };
 pub use recovery::{Decision, Incarnation, LogAnalysis, LogDamage, RecoveryPlan};
 pub use scan::{ChainPosition, LogScan, ScanStep, TAIL_BLOCKS, is_beyond_end};

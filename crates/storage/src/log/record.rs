@@ -4,8 +4,10 @@
 use std::fmt;
 
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
+use junctor_model::limit::ROW_BYTES_MAX;
+use junctor_model::row::apply_edits;
 
-use crate::bytes::{checksum_without, set_u32, u16_at, u32_at, u64_at};
+use crate::bytes::{checksum_without, set_u32, set_u64, u16_at, u32_at, u64_at};
 use crate::invariant::require;
 
 /// Size in bytes at which a long transaction begins its next chunk. A single larger operation has a chunk of
@@ -20,6 +22,10 @@ pub(super) const OPERATION_HEADER_BYTES: usize = 8;
 const CHECKSUM_AT: usize = 4;
 /// The bit of an operation's row id that marks a deletion. Row ids are below 2^31.
 const DELETION: u32 = 1 << 31;
+/// The bit of an operation's length that marks edits. Operations are shorter than 2^30 bytes.
+const EDITS: u32 = 1 << 31;
+/// Bytes of an operation with edits before them.
+const EDITS_HEADER_BYTES: usize = 16;
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +120,13 @@ pub enum Operation<'a> {
         /// The whole image, long values included.
         image: &'a [u8],
     },
+    /// The row has an image now that is like the one before.
+    Edit {
+        /// The row's id in its partition.
+        row: RowId,
+        /// The difference.
+        edit: ImageEdit<'a>,
+    },
     /// The row is deleted.
     Delete {
         /// The row's id in its partition.
@@ -121,6 +134,34 @@ pub enum Operation<'a> {
         /// The bytes of its primary key.
         key: &'a [u8],
     },
+}
+
+/// How an image differs from the committed one before it, its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageEdit<'a> {
+    /// The commit number of the base.
+    pub base: CommitNumber,
+    /// Bytes of the image.
+    pub image_bytes: u32,
+    /// CRC-32C of the image.
+    pub checksum: u32,
+    /// The edits ([`junctor_model::row::apply_edits`]).
+    pub edits: &'a [u8],
+}
+
+impl<'a> ImageEdit<'a> {
+    /// Makes the image of its base. `None` if the bytes are damaged or the base is another one.
+    pub fn apply<'b>(&self, base: &[u8], out: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+        let image_bytes = self.image_bytes as usize;
+        let is_made = image_bytes <= ROW_BYTES_MAX && apply_edits(base, self.edits, image_bytes, out);
+        (is_made && crc32c::crc32c(out) == self.checksum).then_some(&**out)
+    }
+
+    fn decode(bytes: &'a [u8]) -> Option<ImageEdit<'a>> {
+        let (header, edits) = bytes.split_at_checked(EDITS_HEADER_BYTES)?;
+        let base = CommitNumber(u64_at(header, 0));
+        Some(ImageEdit { base, image_bytes: u32_at(header, 8), checksum: u32_at(header, 12), edits })
+    }
 }
 
 /// Records of one stream, formed in memory. The bytes are taken as a whole and written unchanged.
@@ -167,12 +208,21 @@ impl RecordBuffer {
 
     /// Records that a row has this image now.
     pub fn put(&mut self, row: RowId, image: &[u8]) {
-        self.add(row.0, row, image);
+        self.add(row, (row.0, 0), [&[], image]);
+    }
+
+    /// Records that these edits make the row's image of its base, the committed version `base`.
+    pub fn edit(&mut self, row: RowId, base: CommitNumber, image: &[u8], edits: &[u8]) {
+        let mut header = [0; EDITS_HEADER_BYTES];
+        set_u64(&mut header, 0, base.0);
+        set_u32(&mut header, 8, image.len() as u32);
+        set_u32(&mut header, 12, crc32c::crc32c(image));
+        self.add(row, (row.0, EDITS), [&header, edits]);
     }
 
     /// Records that a row with this primary key is deleted.
     pub fn delete(&mut self, row: RowId, key: &[u8]) {
-        self.add(row.0 | DELETION, row, key);
+        self.add(row, (row.0 | DELETION, 0), [&[], key]);
     }
 
     /// Appends to the body of a record without sections.
@@ -215,15 +265,17 @@ impl RecordBuffer {
         std::mem::replace(&mut self.bytes, spare)
     }
 
-    fn add(&mut self, word: u32, row: RowId, bytes: &[u8]) {
+    fn add(&mut self, row: RowId, (row_word, length_flag): (u32, u32), [head, rest]: [&[u8]; 2]) {
         let Some((_, Some(section))) = self.open else {
             crate::invariant::fail("an operation is part of a section", format_args!("row {row}"))
         };
         require!(row.0 < DELETION, "a row id is below 2^31: {row}");
-        require!(bytes.len() < RECORD_BYTES_MAX, "an operation fits a record: {} bytes", bytes.len());
-        self.bytes.extend_from_slice(&word.to_le_bytes());
-        self.bytes.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.bytes.extend_from_slice(bytes);
+        let length = head.len() + rest.len();
+        require!(length < RECORD_BYTES_MAX, "an operation fits a record: {length} bytes");
+        self.bytes.extend_from_slice(&row_word.to_le_bytes());
+        self.bytes.extend_from_slice(&(length as u32 | length_flag).to_le_bytes());
+        self.bytes.extend_from_slice(head);
+        self.bytes.extend_from_slice(rest);
         let count = u32_at(&self.bytes, section + 12) + 1;
         set_u32(&mut self.bytes, section + 12, count);
     }
@@ -384,12 +436,14 @@ fn read_section<'a>(rest: &mut &'a [u8]) -> Option<Section<'a>> {
 
 fn read_operation<'a>(rest: &mut &'a [u8]) -> Option<Operation<'a>> {
     let (header, after) = rest.split_at_checked(OPERATION_HEADER_BYTES)?;
-    let (bytes, after) = after.split_at_checked(u32_at(header, 4) as usize)?;
+    let (row_word, length_word) = (u32_at(header, 0), u32_at(header, 4));
+    let (bytes, after) = after.split_at_checked((length_word & !EDITS) as usize)?;
     *rest = after;
-    let word = u32_at(header, 0);
-    let row = RowId(word & !DELETION);
-    Some(match word & DELETION {
-        0 => Operation::Put { row, image: bytes },
-        _ => Operation::Delete { row, key: bytes },
-    })
+    let row = RowId(row_word & !DELETION);
+    match (row_word & DELETION, length_word & EDITS) {
+        (0, 0) => Some(Operation::Put { row, image: bytes }),
+        (0, _) => ImageEdit::decode(bytes).map(|edit| Operation::Edit { row, edit }),
+        (_, 0) => Some(Operation::Delete { row, key: bytes }),
+        _ => None,
+    }
 }

@@ -38,7 +38,8 @@ fn sample_record() -> Vec<u8> {
     buffer.put(RowId(1), b"an image");
     buffer.delete(RowId(7), b"key");
     buffer.begin_section(&SectionHeader { origin: 6, ..SECTION });
-    assert_eq!(buffer.end(), 32 + 16 + 8 + 8 + 8 + 3 + 16);
+    buffer.edit(RowId(8), CommitNumber(4), b"an image", b"the edits");
+    assert_eq!(buffer.end(), 32 + 16 + 8 + 8 + 8 + 3 + 16 + 8 + 16 + 9);
     buffer.take(Vec::new())
 }
 
@@ -53,6 +54,9 @@ fn a_record_gives_back_what_was_put_in() {
     let put = Operation::Put { row: RowId(1), image: b"an image" };
     let delete = Operation::Delete { row: RowId(7), key: b"key" };
     assert_eq!(sections[0].operations().collect::<Vec<_>>(), [put, delete]);
+    let checksum = crc32c::crc32c(b"an image");
+    let edit = ImageEdit { base: CommitNumber(4), image_bytes: 8, checksum, edits: b"the edits" };
+    assert_eq!(sections[1].operations().collect::<Vec<_>>(), [Operation::Edit { row: RowId(8), edit }]);
     let (again, rest) = Section::decode(sections[0].bytes()).unwrap();
     assert_eq!((again.operation_count, rest.len()), (2, 0));
 }
@@ -67,6 +71,10 @@ fn a_record_has_the_bytes_of_the_format_page() {
     assert_eq!(bytes[32..48], [9, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0]);
     assert_eq!(bytes[48..56], [1, 0, 0, 0, 8, 0, 0, 0]);
     assert_eq!(bytes[64..72], [7, 0, 0, 0x80, 3, 0, 0, 0]);
+    assert_eq!(bytes[91..99], [8, 0, 0, 0, 25, 0, 0, 0x80]);
+    assert_eq!(bytes[99..111], [4, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0]);
+    assert_eq!(bytes[111..115], crc32c::crc32c(b"an image").to_le_bytes());
+    assert_eq!(bytes[115..], *b"the edits");
 }
 
 fn header(position: u64, previous_checksum: u32) -> GroupHeader {
@@ -112,12 +120,79 @@ fn a_group_gives_back_its_header_and_pieces() {
 #[test]
 fn a_group_of_another_version_is_refused() {
     let (mut bytes, _) = encode(&header(0, 0), &[]);
-    bytes[100] = 2;
-    let checksum = crate::bytes::checksum_without(&bytes[..GROUP_HEADER_BYTES], 4);
-    bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
-    assert_eq!(decode_group(&bytes).unwrap_err(), GroupError::UnknownVersion(2));
+    for version in [0, 3] {
+        set_version(&mut bytes, version);
+        assert_eq!(decode_group(&bytes).unwrap_err(), GroupError::UnknownVersion(version.into()));
+        let mut scan = LogScan::new(ChainPosition::beginning(77), SegmentSize::default());
+        assert!(matches!(scan.step(&bytes), ScanStep::UnknownVersion(unknown) if unknown == u16::from(version)));
+    }
+}
+
+fn set_version(group: &mut [u8], version: u8) {
+    group[100] = version;
+    let checksum = crate::bytes::checksum_without(&group[..GROUP_HEADER_BYTES], 4);
+    group[4..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+#[test]
+fn groups_of_the_first_version_are_read_and_continued() {
+    let mut buffer = RecordBuffer::new();
+    buffer.begin(&commit(1, 1));
+    buffer.begin_section(&SECTION);
+    buffer.put(RowId(1), b"an image");
+    buffer.end();
+    let record = buffer.take(Vec::new());
+    let first = GroupHeader { kind: GroupKind::Start, previous_checksum: 0, ..header(0, 0) };
+    let (mut old, _) = encode(&first, &[piece(1, &record)]);
+    assert_eq!(old[100], 2);
+    set_version(&mut old, 1);
     let mut scan = LogScan::new(ChainPosition::beginning(77), SegmentSize::default());
-    assert!(matches!(scan.step(&bytes), ScanStep::UnknownVersion(2)));
+    let ScanStep::Group(group) = scan.step(&old) else { panic!("a group") };
+    assert_eq!(group.header, first);
+    assert_eq!(group.pieces().collect::<Vec<_>>(), [piece(1, &record)]);
+    let (new, _) = encode(&header(1, group.checksum), &[piece(1, &sample_record())]);
+    assert!(matches!(scan.step(&new), ScanStep::Group(_)));
+}
+
+#[test]
+fn an_edit_gives_its_image_of_its_base_only() {
+    let (base, image) = (&b"the row before"[..], &b"the new row"[..]);
+    // Keep 4 bytes, replace 10 by 7.
+    let edits = [&[4, 10, 7][..], b"new row"].concat();
+    let edit = ImageEdit { base: CommitNumber(1), image_bytes: 11, checksum: crc32c::crc32c(image), edits: &edits };
+    let mut out = Vec::new();
+    assert_eq!(edit.apply(base, &mut out), Some(image));
+    for other in [&b"any row before"[..], b"the row", b"", b"the row before it"] {
+        assert_eq!(edit.apply(other, &mut out), None);
+    }
+    for (image_bytes, checksum) in [(12, edit.checksum), (10, edit.checksum), (u32::MAX, edit.checksum), (11, 0)] {
+        assert_eq!(ImageEdit { image_bytes, checksum, ..edit }.apply(base, &mut out), None);
+    }
+    for end in 0..edits.len() {
+        assert_eq!(ImageEdit { edits: &edits[..end], ..edit }.apply(base, &mut out), None);
+    }
+    for at in 0..edits.len() {
+        for bit in 0..8 {
+            let mut damaged = edits.clone();
+            damaged[at] ^= 1 << bit;
+            assert_eq!(ImageEdit { edits: &damaged, ..edit }.apply(base, &mut out), None);
+        }
+    }
+}
+
+#[test]
+fn an_operation_that_is_no_edit_is_refused() {
+    let sections = |row: u32, length: u32, bytes: &[u8]| {
+        let mut section = vec![0; 16];
+        section[12] = 1;
+        [&section[..], &row.to_le_bytes(), &length.to_le_bytes(), bytes].concat()
+    };
+    const EDITS: u32 = 1 << 31;
+    assert!(Section::decode(&sections(7, 16 | EDITS, &[0; 16])).is_some());
+    // Too short for the fields, longer than the record, and of a deletion.
+    assert!(Section::decode(&sections(7, 15 | EDITS, &[0; 15])).is_none());
+    assert!(Section::decode(&sections(7, 17 | EDITS, &[0; 16])).is_none());
+    assert!(Section::decode(&sections(7 | 1 << 31, 16 | EDITS, &[0; 16])).is_none());
 }
 
 /// A log in memory, written group after group.

@@ -30,7 +30,7 @@ use checkpoint::CheckpointedPages;
 
 pub use crate::row::{Reader, VersionState, Writer};
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
@@ -72,6 +72,8 @@ pub struct PartitionStore {
     live_rows: u64,
     /// Whether recovery has put rows whose index entries are missing.
     is_replaying: bool,
+    /// Rows that were missing when replay met edits of them, and that no later operation has put or deleted.
+    without_base: BTreeSet<RowId>,
     checkpointed: CheckpointedPages,
     scratch: Scratch,
 }
@@ -156,6 +158,7 @@ impl PartitionStore {
             purged_deep: Box::default(),
             live_rows: 0,
             is_replaying: false,
+            without_base: BTreeSet::new(),
             checkpointed: CheckpointedPages::default(),
             scratch: Scratch::default(),
             pool,

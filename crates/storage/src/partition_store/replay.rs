@@ -1,19 +1,24 @@
 //! Recovery: rows are put and deleted by row id without their indexes, and the indexes are built afterwards.
 //!
-//! Replay needs no uniqueness checks, locks or old versions. Operations are whole images in the order of
-//! their commits, and nobody reads the partition meanwhile. Applying a log again gives the same rows, because
-//! the last operation of each row decides.
+//! Replay needs no uniqueness checks, locks or old versions. The operations of a row come in the order of
+//! their commits, and nobody reads the partition meanwhile. Applying a log again gives the same rows: the
+//! last whole image or deletion of each row decides, and the edits after it.
+//!
+//! A checkpoint may have a later version of a row than the log has at that point. Edits then have nothing to
+//! do. If it has no row, the row was deleted later, and the deletion follows in the log.
 
 use std::fmt;
 
 use junctor_model::id::{CommitNumber, RowId};
 use junctor_model::partition::key_hash;
+use junctor_model::planted_bug::PlantedBug;
 use junctor_model::row::{RowView, check_image};
 use junctor_model::value::ValueRef;
 
 use super::{LocalIndex, PartitionStore, key_view};
 use crate::index::{HashIndex, OrderedIndex, SortedRun};
 use crate::invariant::require;
+use crate::log::ImageEdit;
 use crate::page::{Location, MemoryNeed, OutOfMemory};
 use crate::row::ROWS_PER_PARTITION_MAX;
 
@@ -35,6 +40,10 @@ pub enum ReplayError {
     InvalidImage(RowId),
     /// The row id is too large.
     InvalidRow(RowId),
+    /// The row that edits change is another version than they name, or gives another image.
+    WrongBase(RowId),
+    /// The row that edits change is in neither the checkpoint nor the log.
+    MissingBase(RowId),
 }
 
 impl From<OutOfMemory> for ReplayError {
@@ -49,6 +58,8 @@ impl fmt::Display for ReplayError {
             ReplayError::OutOfMemory => OutOfMemory.fmt(formatter),
             ReplayError::InvalidImage(row) => write!(formatter, "the image of row {row} is damaged"),
             ReplayError::InvalidRow(row) => write!(formatter, "row id {row} is too large"),
+            ReplayError::WrongBase(row) => write!(formatter, "the change of row {row} is not one of the row found"),
+            ReplayError::MissingBase(row) => write!(formatter, "row {row}, which was changed, is missing"),
         }
     }
 }
@@ -146,16 +157,64 @@ impl PartitionStore {
             return Err(ReplayError::InvalidImage(row));
         }
         self.begin_replay();
+        self.without_base.remove(&row);
         let existed = self.rows.replay_put(&self.layout.row_format, row, image, commit_number)?;
         self.rows.map_mut().touch(row);
         self.live_rows += u64::from(!existed);
         Ok(())
     }
 
+    /// Changes the image of a row, whose version is then committed as `commit_number`. Does nothing if the
+    /// row has this version or a later one, because a checkpoint may be newer than the operation.
+    ///
+    /// # Errors
+    /// The row is another version than the base, or the edits do not give the image that they promise; and
+    /// those of [`PartitionStore::replay_put`]. The row is then unchanged.
+    pub fn replay_edit(
+        &mut self,
+        row: RowId,
+        edit: &ImageEdit<'_>,
+        commit_number: CommitNumber,
+    ) -> Result<(), ReplayError> {
+        if row.0 >= ROWS_PER_PARTITION_MAX {
+            return Err(ReplayError::InvalidRow(row));
+        }
+        self.begin_replay();
+        let Some(version) = self.rows.newest(row) else {
+            self.without_base.insert(row);
+            return Ok(());
+        };
+        let number = self.rows.state(&version).commit_number();
+        if number >= Some(commit_number) && !PlantedBug::EditNewerRow.is_planted() {
+            return Ok(());
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let base = self.rows.image(&version, &mut scratch.other_image);
+        let replayed = match edit.apply(base, &mut scratch.image).filter(|_| number == Some(edit.base)) {
+            Some(image) => self.replay_put(row, image, commit_number),
+            None => Err(ReplayError::WrongBase(row)),
+        };
+        scratch.trim();
+        self.scratch = scratch;
+        replayed
+    }
+
+    /// Called when the whole log is replayed.
+    ///
+    /// # Errors
+    /// The base of edits was missing, and no later operation of the log has replaced or deleted the row.
+    pub fn check_replayed(&self) -> Result<(), ReplayError> {
+        match self.without_base.first() {
+            Some(row) => Err(ReplayError::MissingBase(*row)),
+            None => Ok(()),
+        }
+    }
+
     /// Deletes a row and frees its id. Does nothing if the row does not exist, because a checkpoint may be
     /// newer than the operation.
     pub fn replay_delete(&mut self, row: RowId) {
         self.begin_replay();
+        self.without_base.remove(&row);
         if self.rows.replay_delete(row) {
             self.live_rows -= 1;
             self.rows.map_mut().touch(row);

@@ -1,4 +1,4 @@
-//! Hot path: at most 40 instructions per row, not counting the copy.
+//! Hot path: at most 40 instructions per row, not counting the copy. A long row is compared with its predecessor.
 //!
 //! The log records of one ldm, formed at commit, or at the prepare of a long participant, and delivered to
 //! the log block at the end of the turn. While no commit waits for the log, records of several turns are
@@ -27,6 +27,8 @@ const DELIVERED_BYTES: usize = 64 * 1024;
 const COLLECTED_BYTES: usize = 16 * 1024;
 /// Delivered bytes that the log has not taken yet, above which no new write begins.
 const UNTAKEN_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
+/// Bytes of an image up to which its record has all of it (`docs/decisions/0086-edits-in-the-log.md`).
+const WHOLE_IMAGE_BYTES_MAX: usize = 1024;
 /// Buffers kept for reuse.
 const SPARE_BUFFERS_MAX: usize = 8;
 
@@ -146,7 +148,11 @@ impl RecordStream {
             return;
         };
         if !newest.is_deleted() {
-            return self.buffer.put(row, store.view(&newest, &mut builder.image).image());
+            let image = store.view(&newest, &mut builder.image).image();
+            if image.len() > WHOLE_IMAGE_BYTES_MAX {
+                return self.add_long(store, (row, image), (&mut builder.base, &mut builder.edits));
+            }
+            return self.buffer.put(row, image);
         }
         let Some(before) = store.newest_committed(row).filter(|before| !before.is_deleted()) else { return };
         let definition = &store.layout().definition;
@@ -154,6 +160,28 @@ impl RecordStream {
         builder.key.clear();
         append_row_key(&definition.columns, &definition.primary().columns, view, &mut builder.key);
         self.buffer.delete(row, &builder.key);
+    }
+
+    /// Adds a long image: its difference from the committed version below if it has at most half of the bytes,
+    /// otherwise the whole image.
+    #[inline(never)]
+    fn add_long(
+        &mut self,
+        store: &PartitionStore,
+        (row, image): (RowId, &[u8]),
+        (base, edits): (&mut Vec<u8>, &mut Vec<u8>),
+    ) {
+        edits.clear();
+        let before = store.newest_committed(row).filter(|before| !before.is_deleted());
+        let number = before.as_ref().and_then(|before| store.state(before).commit_number());
+        match (before, number) {
+            (Some(before), Some(number))
+                if store.format().append_edits(store.view(&before, base).image(), image, image.len() / 2, edits) =>
+            {
+                self.buffer.edit(row, number, image, edits);
+            }
+            _ => self.buffer.put(row, image),
+        }
     }
 
     /// Ends the open record and publishes that it is formed. The caller stamps, replies or marks only

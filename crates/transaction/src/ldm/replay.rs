@@ -95,7 +95,11 @@ impl LdmBlock {
                 let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return ReplayEnd::Busy };
                 if let Err(error) = replay_section(&mut store, &section, number) {
                     let table = &slot.layout.definition.name;
-                    return ReplayEnd::Failed(message(error, section.header.partition, table, number));
+                    let text = message(error, section.header.partition, table);
+                    return ReplayEnd::Failed(match error {
+                        ReplayError::OutOfMemory => text,
+                        _ => format!("commit {number} in the log: {text}").into(),
+                    });
                 }
             }
             self.shared.progress.add(section.operations().count() as u64, 0);
@@ -130,6 +134,12 @@ impl LdmBlock {
             let Some(mut store) = slot.guard.try_enter(&mut slot.token) else {
                 return self.defer(Deferred::AllIndexesBuild(build), outbox);
             };
+            if let Err(error) = store.check_replayed() {
+                drop(store);
+                let table = &self.partitions.slot(index).layout.definition.name;
+                let error = message(error, partition, table);
+                return self.end_build_indexes(*build, Some(error), outbox);
+            }
             match store.build_indexes_step(&mut build.rebuild, ROWS_PER_STEP_MAX) {
                 Ok(false) => {
                     drop(store);
@@ -171,6 +181,7 @@ fn replay_section(store: &mut PartitionStore, section: &Section<'_>, number: Com
     for operation in section.operations() {
         match operation {
             Operation::Put { row, image } => store.replay_put(row, image, number)?,
+            Operation::Edit { row, edit } => store.replay_edit(row, &edit, number)?,
             Operation::Delete { row, .. } => store.replay_delete(row),
         }
     }
@@ -178,14 +189,10 @@ fn replay_section(store: &mut PartitionStore, section: &Section<'_>, number: Com
 }
 
 #[cold]
-fn message(error: ReplayError, partition: PartitionId, table: &str, number: CommitNumber) -> Box<str> {
+fn message(error: ReplayError, partition: PartitionId, table: &str) -> Box<str> {
     match error {
         ReplayError::OutOfMemory => out_of_memory(table),
-        error => {
-            let partition = partition.index;
-            format!("commit {number} in the log: table '{table}', partition {partition}: {error}; {DAMAGE_ADVICE}")
-                .into()
-        }
+        error => format!("table '{table}', partition {}: {error}; {DAMAGE_ADVICE}", partition.index).into(),
     }
 }
 

@@ -22,6 +22,9 @@ const COLUMNS_ON_STACK: usize = 32;
 pub(super) struct RowBuilder {
     /// An image reassembled from overflow pages.
     pub image: Vec<u8>,
+    /// The image before it, likewise, and their difference.
+    pub base: Vec<u8>,
+    pub edits: Vec<u8>,
     /// The row after the assignments so far.
     pub current: Vec<u8>,
     next: Vec<u8>,

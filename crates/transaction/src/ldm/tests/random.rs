@@ -115,7 +115,11 @@ pub(super) fn advance(
     let keys = if ids[0] == ids[1] { table.keys(&ids[..1]) } else { table.keys(&ids) };
     let number_or_null = |value: i64| (value % 3 != 0).then_some(value);
     let (program, parts) = match random.below(8) {
-        0 | 1 => (table.insert_unique(), table.images(&[(low, high, number_or_null(high))])),
+        // Texts of some lengths, so that later changes are recorded as edits.
+        0 | 1 => {
+            let row = (low, high, number_or_null(high));
+            (table.insert_unique(), table.images_with_text(&[row], &"text ".repeat((high as usize % 4) * 500)))
+        }
         2 => (table.insert_unique(), table.images(&[(low, 1, None), (low + 1, 2, number_or_null(low))])),
         3 => (table.delete(Access::PrimaryKeys), keys),
         4 => (table.add_to(K, RANGES, 3), table.range(low.min(high), low.max(high))),

@@ -6,7 +6,7 @@ use junctor_kernel::{Buffer, Random};
 use junctor_model::id::RowId;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
-use junctor_storage::log::{RecordBuffer, RecordHeader, RecordKind, SectionHeader, decode_record};
+use junctor_storage::log::{Operation, RecordBuffer, RecordHeader, RecordKind, SectionHeader, decode_record};
 
 use super::random::{check_entries, random_history};
 use super::*;
@@ -138,6 +138,120 @@ fn long_transactions_and_long_values_are_replayed() {
     let partition = PartitionId { table: table.layout.definition.id, index };
     let rows = after.ldm(after.owner(partition)).committed_rows(partition).unwrap();
     assert_eq!(rows.iter().filter(|row| long(row)).count(), 1);
+}
+
+/// Numbers of whole images, edits and deletions in records.
+fn counts(records: &[u8]) -> (usize, usize, usize) {
+    let (mut puts, mut edits, mut deletions) = (0, 0, 0);
+    let mut rest = records;
+    while !rest.is_empty() {
+        let (record, length) = decode_record(rest).expect("a whole record");
+        for operation in record.sections().flat_map(|section| section.operations()) {
+            match operation {
+                Operation::Put { .. } => puts += 1,
+                Operation::Edit { .. } => edits += 1,
+                Operation::Delete { .. } => deletions += 1,
+            }
+        }
+        rest = &rest[length..];
+    }
+    (puts, edits, deletions)
+}
+
+#[test]
+fn changes_of_long_rows_are_recorded_as_edits_and_replayed() {
+    for nodes in [1, 2] {
+        let (mut before, table) = started(nodes, 2);
+        let ids: Vec<i64> = (1..=40).collect();
+        let rows: Vec<Row> = ids.iter().map(|id| (*id, id % 7, Some(*id))).collect();
+        let long = "a long text ".repeat(1_000);
+        before.execute(NONE, true, &table.insert_unique(), table.images_with_text(&rows, &long));
+        before.records.clear();
+        // Some rows change in one transaction, twice: the base is the committed version. A short participant.
+        let write = table.add_to(K, Access::PrimaryKeys, 1);
+        let first = before.execute(NONE, false, &write, table.keys(&[1, 2, 3]));
+        before.execute(first.transaction, false, &write, table.keys(&[2, 3, 4]));
+        before.end(first.transaction, Ending::Commit);
+        let partitions_here = |harness: &Harness, ids: &[i64]| {
+            let here = |id: &&i64| {
+                let partition = PartitionId { table: table.layout.definition.id, index: table.key(**id).0 };
+                nodes == 2 || harness.owner(partition).node == NodeId(1)
+            };
+            ids.iter().filter(here).count()
+        };
+        assert_eq!(counts(&before.records), (0, partitions_here(&before, &[1, 2, 3, 4]), 0));
+        assert!(before.records.len() < 1_000, "{} bytes", before.records.len());
+        before.records.clear();
+        // A long participant, in chunks.
+        let all = before.execute(NONE, false, &table.add_to(K, Access::AllRows, 1), table.everything());
+        before.end(all.transaction, Ending::Commit);
+        let again = before.execute(NONE, false, &table.add_to(K, Access::AllRows, 1), table.everything());
+        before.end(again.transaction, Ending::Commit);
+        assert_eq!(counts(&before.records), (0, 2 * partitions_here(&before, &ids), 0));
+        assert!(before.records.len() < 10_000, "{} bytes", before.records.len());
+    }
+}
+
+#[test]
+fn rows_that_are_deleted_and_inserted_again_have_whole_images() {
+    let (mut before, table) = started(1, 1);
+    let (long, other) = ("a long text ".repeat(1_000), "another text ".repeat(1_000));
+    let insert = |harness: &mut Harness, transaction, is_autocommit, text: &str| {
+        let images = table.images_with_text(&[(1, 1, None)], text);
+        let reply = harness.execute(transaction, is_autocommit, &table.insert(), images);
+        assert_eq!(reply.error, None);
+        reply.transaction
+    };
+    insert(&mut before, NONE, true, &long);
+    // In the same transaction the committed version is still the base.
+    let delete = table.delete(Access::PrimaryKeys);
+    let first = before.execute(NONE, false, &delete, table.keys(&[1]));
+    insert(&mut before, first.transaction, false, &long);
+    before.end(first.transaction, Ending::Commit);
+    assert_eq!(counts(&before.records), (1, 1, 0));
+    // After a commit it is gone.
+    before.execute(NONE, true, &delete, table.keys(&[1]));
+    insert(&mut before, NONE, true, &long);
+    assert_eq!(counts(&before.records), (2, 1, 1));
+    // Another text is as long as the image.
+    let first = before.execute(NONE, false, &delete, table.keys(&[1]));
+    insert(&mut before, first.transaction, false, &other);
+    before.end(first.transaction, Ending::Commit);
+    assert_eq!(counts(&before.records), (3, 1, 1));
+    before.execute(NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1]));
+    assert_eq!(counts(&before.records), (3, 2, 1));
+    before.advance(Duration::from_millis(500));
+    let changes = changes(&before.records);
+    let mut after = restarted(&before, &table);
+    let batches = batches(&after, &changes, 1);
+    assert_eq!(after.replay(batches), Vec::<Box<str>>::new());
+    assert_eq!(after.build_indexes(), Vec::<Box<str>>::new());
+    assert_equal(&mut before, &mut after, &table, "inserted again");
+}
+
+#[test]
+fn the_log_without_the_base_of_an_edit_is_an_error() {
+    let (mut before, table) = started(1, 1);
+    let long = table.images_with_text(&[(1, 1, None)], &"long".repeat(1_000));
+    before.execute(NONE, true, &table.insert(), long);
+    let first = changes(&before.records).len();
+    before.execute(NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1]));
+    let second = changes(&before.records).len();
+    before.execute(NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1]));
+    let all = changes(&before.records);
+    let mut after = restarted(&before, &table);
+    let gap = [&all[..first], &all[second..]].concat();
+    let errors = after.replay(batches(&after, &gap, 10));
+    let number = all[second].0;
+    let expected = format!(
+        "commit {number} in the log: table 't', partition 0: the change of row 0 is not one of the row found; restore \
+         the directory from a backup"
+    );
+    assert_eq!(errors, [expected.into()]);
+    let mut after = restarted(&before, &table);
+    assert_eq!(after.replay(batches(&after, &all[first..], 10)), Vec::<Box<str>>::new());
+    let expected = "table 't', partition 0: row 0, which was changed, is missing; restore the directory from a backup";
+    assert_eq!(after.build_indexes(), [expected.into()]);
 }
 
 /// A batch with one section that puts this image.

@@ -215,7 +215,7 @@ impl Stage {
                                 Operation::Put { image, .. } => {
                                     found.push((u64::from_le_bytes(*number), image.to_vec()))
                                 }
-                                Operation::Delete { .. } => panic!("nothing was deleted"),
+                                Operation::Edit { .. } | Operation::Delete { .. } => panic!("every row was inserted"),
                             }
                         }
                     }
