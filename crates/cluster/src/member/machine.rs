@@ -865,13 +865,18 @@ impl Member {
             for entry in output.committed {
                 self.install_committed(entry.id.index, entry.membership);
             }
-            if self.is_voter_joining && self.voter.as_ref().is_some_and(|voter| voter.membership().is_some()) {
-                self.is_voter_joining = false;
-            }
             if is_empty {
                 break;
             }
         }
+        // A voter that joins may start again from its files before it counts.
+        self.is_voter_joining = self.voter.is_some() && !self.is_voter();
+    }
+
+    /// Whether the voter of this node counts, as far as its log is known here.
+    pub fn is_voter(&self) -> bool {
+        let replica = self.voter.as_ref().map(Replication::replica);
+        replica.is_some_and(|replica| replica.voters().rank(replica.voter()).is_some())
     }
 
     /// Installs a membership of the voter's log, or skips it: the log of a voter that was away may end before

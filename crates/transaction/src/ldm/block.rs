@@ -65,6 +65,8 @@ pub struct LdmBlock {
     pub(super) shared: LdmShared,
     /// The membership epoch that this instance has started; 0 on a node alone.
     pub(super) epoch: Epoch,
+    /// Whether the node belongs to a cluster with voters, which admit its lives.
+    pub(super) has_voters: bool,
     /// Nodes that have left the cluster. Nothing waits for them.
     pub(super) gone: NodeWords,
     /// The order of the others in chains, and which of them chains do not name.
@@ -108,6 +110,7 @@ impl LdmBlock {
         LdmBlock {
             own,
             epoch: Epoch(0),
+            has_voters: false,
             gone: NodeWords::default(),
             late: LateNodes::default(),
             copies_at: None,
@@ -143,6 +146,13 @@ impl LdmBlock {
     #[must_use]
     pub fn with_readers(mut self, instances: Vec<u16>) -> LdmBlock {
         self.partitions.reader_instances = Some(instances);
+        self
+    }
+
+    /// A block of a cluster whose voters admit each life of a node.
+    #[must_use]
+    pub fn with_voters(mut self, has_voters: bool) -> LdmBlock {
+        self.has_voters = has_voters;
         self
     }
 

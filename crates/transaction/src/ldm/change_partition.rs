@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::Error;
-use junctor_model::id::{IndexId, PartitionId, RowId, SchemaVersion};
+use junctor_model::id::{Epoch, IndexId, PartitionId, RowId, SchemaVersion};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::schema::{IndexDefinition, IndexKind, TableLayout};
 use junctor_signals::Module;
@@ -51,6 +51,11 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let ChangePartition { operation, reply_to, partition, layout, change } = signal;
+        // The main of another node means an earlier life of this one, which was lost. The partitions of this life
+        // come from its own main.
+        if self.has_voters && self.epoch == Epoch(0) && reply_to.node != self.own.node {
+            return;
+        }
         match change {
             PartitionChange::Create { chain } => {
                 self.create_partition(NewPartition { id: partition, layout, chain }, context, outbox)

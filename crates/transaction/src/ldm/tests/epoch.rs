@@ -1,11 +1,13 @@
 //! Epochs of orders and images: the sender or the receiver has started the later one.
 
+use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::execute_statement::Reading;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 use junctor_signals::write_rows::WriteRows;
 
 use super::*;
+use crate::ldm::LdmBlock;
 
 const FIRST: Epoch = Epoch(1);
 
@@ -221,4 +223,22 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     assert_eq!((work.participants, work.waiting_writes, work.deferred), (2, 0, 0), "those of node 1: {open}");
     assert_eq!(stored_rows(&harness, ldm(1), &[partition]), before);
     harness.ldm(ldm(1)).check().expect("partitions are whole");
+}
+
+#[test]
+fn a_life_that_is_not_admitted_takes_no_partition_from_another_node() {
+    let (mut harness, table, _) = with_open_update();
+    let shared = harness.empty_node(2);
+    *harness.ldm_mut(ldm(2)) = LdmBlock::new(ldm(2), shared, 7).with_voters(true);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let mut create = |from: u8| {
+        let change = PartitionChange::Create { chain: vec![ldm(1), ldm(2)] };
+        let (operation, layout) = (OperationId(0), Arc::clone(&table.layout));
+        let reply_to = Address::new(NodeId(from), Module::Main, 0);
+        let signal = ChangePartition { operation, reply_to, partition, layout, change };
+        harness.send(ldm(2), reply_to, Signal::Ldm(LdmSignal::ChangePartition(signal)));
+        deliver_to_backup(&mut harness);
+        harness.ldm(ldm(2)).partitions().len()
+    };
+    assert_eq!((create(1), create(2)), (0, 1));
 }
