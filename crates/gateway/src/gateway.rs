@@ -1045,7 +1045,7 @@ mod tests {
         let mut begin = |gateway: &mut Gateway, from: Address, epoch: u32, gone: u32| {
             let gone = [1 << gone, 0, 0, 0];
             let (epoch, late, copies_at) = (Epoch(epoch), LateNodes::default(), None);
-            let signal = BeginEpoch { epoch, gone, late, copies_at, reply_to: Some(main) };
+            let signal = BeginEpoch { epoch, gone, late, copies_at, admitted: Epoch(0), reply_to: Some(main) };
             delivery.handle(own, |context, outbox| {
                 gateway.on_begin_epoch(signal, from, &mut TurnContext::new(context, outbox));
             });
@@ -1084,7 +1084,14 @@ mod tests {
         // The loss reaches this commit in a later turn than the next host.
         gateway.use_host(Some((NodeId(3), 1)), Incarnation(9));
         let (late, copies_at) = (LateNodes::default(), None);
-        let signal = BeginEpoch { epoch: Epoch(2), gone: [1 << 2, 0, 0, 0], late, copies_at, reply_to: None };
+        let signal = BeginEpoch {
+            epoch: Epoch(2),
+            gone: [1 << 2, 0, 0, 0],
+            late,
+            copies_at,
+            admitted: Epoch(0),
+            reply_to: None,
+        };
         delivery.handle(own, |context, outbox| {
             gateway.on_begin_epoch(signal, main, &mut TurnContext::new(context, outbox));
         });

@@ -37,6 +37,8 @@ pub struct BeginEpoch {
     pub late: LateNodes,
     /// Set while this node copies rows: all numbers above reach it as images.
     pub copies_at: Option<CommitNumber>,
+    /// The epoch in which a cluster with voters admitted this life of the node; 0 in other clusters.
+    pub admitted: Epoch,
     /// The block that waits until this one has started the epoch.
     pub reply_to: Option<Address>,
 }

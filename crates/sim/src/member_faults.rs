@@ -16,7 +16,7 @@ use junctor_signals::crash_point::{self, CrashStep};
 
 use crate::cluster::ClusterSimulation;
 use crate::fleet::TimeDriver;
-use crate::members::{Members, has_voter};
+use crate::members::Members;
 
 /// The steps of a node that serves around which it crashes.
 const SERVICE_STEPS: [CrashStep; 10] = [
@@ -355,8 +355,7 @@ impl<'a> MemberDriver<'a> {
     fn may_lose(&self, simulation: &mut ClusterSimulation, lost: &[NodeId]) -> bool {
         let is_left = |node: &NodeId| !lost.contains(node) && !self.state.stopping.contains_key(node);
         let voters = self.members.voters();
-        let mut votes =
-            |node: NodeId| simulation.is_up(node) && simulation.disk_mut(node).is_some_and(|disk| has_voter(disk));
+        let mut votes = |node: NodeId| simulation.is_up(node) && self.members.is_voter(simulation, node);
         let living = voters.iter().filter(|node| is_left(node) && votes(**node)).count();
         let Some(membership) = self.members.membership(simulation) else { return false };
         let now = simulation.now();

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use junctor_cluster::MainBlock;
 use junctor_cluster::member::node_file::{NODE_FILE, NodeFile, VOTER_FILES};
 use junctor_cluster::member::settings::voters;
 use junctor_cluster::member::{LogLines, MemberNode, MemberSettings, Roles, VoterStart};
@@ -198,11 +199,18 @@ impl Members {
 
     /// Whether a node has begun to stop.
     pub fn is_ending(&self, simulation: &mut ClusterSimulation, node: NodeId) -> bool {
+        self.is_main(simulation, node, MainBlock::is_ending)
+    }
+
+    /// Whether a node has a voter that counts.
+    pub fn is_voter(&self, simulation: &mut ClusterSimulation, node: NodeId) -> bool {
+        self.is_main(simulation, node, MainBlock::is_voter)
+    }
+
+    fn is_main(&self, simulation: &mut ClusterSimulation, node: NodeId, is: fn(&MainBlock) -> bool) -> bool {
         let threads = self.plans[usize::from(node.0) - 1].threads.len() as u16;
-        (0..threads).any(|thread| {
-            let main = simulation.host_mut(node, thread).and_then(|host| host.main());
-            main.is_some_and(|main| main.is_ending())
-        })
+        (0..threads)
+            .any(|thread| simulation.host_mut(node, thread).and_then(|host| host.main()).is_some_and(|it| is(it)))
     }
 
     /// The membership that a running node has installed, and the last epoch that its blocks have started.
@@ -282,11 +290,6 @@ impl Members {
     pub fn end_all(&self, simulation: &mut ClusterSimulation, end: NodeEnd) {
         self.all().for_each(|node| simulation.crash(node, end));
     }
-}
-
-/// Whether the disk has the log of a voter.
-pub fn has_voter(disk: &Disk) -> bool {
-    matches!(read_voter(disk), Ok(VoterStart::Recovered { .. }))
 }
 
 /// The log of the node's voter, if its disk has one.

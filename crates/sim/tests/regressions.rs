@@ -64,6 +64,16 @@ fn a_node_that_is_not_yet_welcome_answers_for_its_tables() {
 }
 
 #[test]
+fn a_node_keeps_its_mark_when_the_other_one_of_its_group_has_just_lost_its_disk() {
+    seeds_hold("lost_groups", &[710_003]);
+}
+
+#[test]
+fn a_replica_that_was_added_may_stay() {
+    seeds_hold("replicas", &[710_010]);
+}
+
+#[test]
 fn the_end_of_an_alteration_does_not_wait_for_sessions_that_wait_for_it() {
     seeds_hold("removal", &[700_051]);
 }

@@ -411,10 +411,11 @@ impl Epochs {
         self.late = late.clone();
         let own = installed.and_then(|installed| installed.record(self.own.node));
         let copies_at = own.filter(|own| !own.is_serving()).map(|own| CommitNumber::start_of(own.admitted));
+        let admitted = own.map(|own| own.admitted).unwrap_or_default();
         self.starting = self.blocks.len();
         let reply_to = Some(self.own);
         for at in self.blocks.clone() {
-            let signal = BeginEpoch { epoch, gone, late: late.clone(), copies_at, reply_to };
+            let signal = BeginEpoch { epoch, gone, late: late.clone(), copies_at, admitted, reply_to };
             let signal = match Module::of(at.module) {
                 Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
                 Module::Sql | Module::Main => Signal::Sql(SqlSignal::BeginEpoch(signal)),

@@ -190,6 +190,11 @@ impl MainBlock {
         self.member.as_ref()?.membership()
     }
 
+    /// Whether the voter of this node counts, for checkers.
+    pub fn is_voter(&self) -> bool {
+        self.member.as_ref().is_some_and(|cluster| cluster.member.is_voter())
+    }
+
     /// Whether the node stops, for checkers.
     pub fn is_ending(&self) -> bool {
         self.member.as_ref().is_some_and(|cluster| cluster.is_ending)

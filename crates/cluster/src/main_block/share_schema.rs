@@ -299,7 +299,8 @@ impl MainBlock {
         (self.share.unusable, self.share.asked, self.share.told_epoch) = (unusable, asked, epoch);
         for to in &self.sql_blocks {
             if has_news {
-                let begin = BeginEpoch { epoch, gone, late: late.clone(), copies_at: None, reply_to: None };
+                let (late, admitted) = (late.clone(), Epoch(0));
+                let begin = BeginEpoch { epoch, gone, late, copies_at: None, admitted, reply_to: None };
                 outbox.send(*to, Signal::Sql(SqlSignal::BeginEpoch(begin)));
             }
             if has_lost_sequencer {

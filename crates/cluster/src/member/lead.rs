@@ -132,7 +132,10 @@ impl Member {
         let heard: Vec<HeardBy> = membership.members().map(|record| self.heard_by(record)).collect();
         let keeps_present = |nodes: NodeSet| {
             // Nodes of a group that stop together keep their marks.
-            let is_kept = |it: &NodeRecord| !nodes.contains(it.node) && self.is_present(it) && !self.is_stopping(it);
+            let is_kept = |it: &NodeRecord| {
+                let stays = !nodes.contains(it.node) && self.is_present(it) && !self.is_stopping(it);
+                stays && nodes.iter().all(|node| self.has_outlived(it, node, membership))
+            };
             membership.groups().all(|group| membership.members().any(|it| it.group == group && is_kept(it)))
         };
         let dead = gone.union(&silent);
@@ -370,6 +373,16 @@ impl Member {
         let own = (record.node == self.settings.own).then_some(self.settings.incarnation);
         let up = own.or_else(|| self.peers.get(&record.node)?.up);
         up == Some(record.incarnation) && self.hears(record.node)
+    }
+
+    /// Whether a member has reported after this one learned that another node of its group is gone, or knows it
+    /// itself. The power of both may have failed at once, and only the end of the other has been noticed. An
+    /// eviction of the other would then take the mark from a disk that the first may not have any more.
+    fn has_outlived(&self, record: &NodeRecord, node: NodeId, membership: &Membership) -> bool {
+        let is_of_group = membership.record(node).is_some_and(|it| it.group == record.group);
+        let (Some(lost), Some(peer)) = (self.peers.get(&node), self.peers.get(&record.node)) else { return true };
+        let hears = |report: &NodeReport| NodeSet::from_words(report.hears).contains(node);
+        !is_of_group || peer.reported >= lost.gone || peer.report.is_some_and(|report| !hears(&report))
     }
 
     /// Whether this life of a member is gone for certain.

@@ -135,6 +135,8 @@ pub(super) struct Peer {
     pub reported: Time,
     /// This life and earlier ones are gone for certain.
     pub dead: Incarnation,
+    /// When this node learned that the life before the present one is gone, or that none is left.
+    pub gone: Time,
     /// Its last report.
     pub report: Option<NodeReport>,
 }
@@ -694,6 +696,9 @@ impl Member {
         match news {
             LinkNews::Up { node, incarnation, version } => {
                 let Some(peer) = self.peers.get_mut(&node) else { return };
+                if peer.up.is_some() {
+                    peer.gone = now;
+                }
                 (peer.up, peer.unheard_since) = (Some(Incarnation(incarnation)), None);
                 (peer.silence_max, peer.unreachable_since) = (None, None);
                 peer.version = version;
@@ -762,7 +767,9 @@ impl Member {
     fn on_dead(&mut self, node: NodeId, incarnation: Incarnation, death: Death) {
         let (now, has_data) = (self.now, self.settings.node(self.settings.own).is_some_and(|it| it.roles.data));
         let Some(peer) = self.peers.get_mut(&node) else { return };
-        peer.dead = peer.dead.max(incarnation);
+        if peer.dead < incarnation {
+            (peer.dead, peer.gone) = (incarnation, now);
+        }
         if peer.up.is_some_and(|up| up <= incarnation) {
             (peer.up, peer.report) = (None, None);
             (peer.silence_max, peer.unreachable_since) = (None, None);
@@ -774,6 +781,8 @@ impl Member {
             Death::Fenced(refusal) if !has_data => self.stop(format!("node {} refuses this node: {refusal}", node.0)),
             _ => {}
         }
+        // The leader asks whether the others of its group are still there.
+        self.send_reports();
         if let Some(voter) = &mut self.voter {
             let leaders = voter.replica().voters().voters().iter().filter(|voter| node_of(**voter) == node);
             for leader in leaders.copied().collect::<Vec<_>>() {
@@ -856,13 +865,18 @@ impl Member {
             for entry in output.committed {
                 self.install_committed(entry.id.index, entry.membership);
             }
-            if self.is_voter_joining && self.voter.as_ref().is_some_and(|voter| voter.membership().is_some()) {
-                self.is_voter_joining = false;
-            }
             if is_empty {
                 break;
             }
         }
+        // A voter that joins may start again from its files before it counts.
+        self.is_voter_joining = self.voter.is_some() && !self.is_voter();
+    }
+
+    /// Whether the voter of this node counts, as far as its log is known here.
+    pub fn is_voter(&self) -> bool {
+        let replica = self.voter.as_ref().map(Replication::replica);
+        replica.is_some_and(|replica| replica.voters().rank(replica.voter()).is_some())
     }
 
     /// Installs a membership of the voter's log, or skips it: the log of a voter that was away may end before

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use junctor_model::id::PartitionId;
 use junctor_model::schema::IndexState;
+use junctor_signals::start_epoch::LateNodes;
 
 use crate::cluster::Cluster;
 
@@ -37,6 +38,10 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
             }
         }
     }
+    let members = cluster.members();
+    let membership = members.and_then(|members| members.membership(&mut cluster.simulation));
+    // Catalogs do not name the replicas that were added to a group.
+    let added = membership.map(|it| LateNodes::new(&[], &it.added_replicas())).unwrap_or_default();
     for node in cluster.running() {
         let mut found = BTreeSet::new();
         for thread in 0..cluster.threads(node) {
@@ -44,7 +49,7 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
             found.extend(ldm.map(|ldm| ldm.partitions()).unwrap_or_default());
         }
         let is_here = |partition: &PartitionId| {
-            catalog.distribution.chain(*partition).is_none_or(|chain| chain.iter().any(|at| at.node == node))
+            catalog.distribution.chain(*partition).is_none_or(|chain| added.replica_on(chain, node).is_some())
         };
         let wanted: BTreeSet<PartitionId> = all.iter().copied().filter(is_here).collect();
         if found != wanted {

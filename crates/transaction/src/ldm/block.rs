@@ -65,6 +65,8 @@ pub struct LdmBlock {
     pub(super) shared: LdmShared,
     /// The membership epoch that this instance has started; 0 on a node alone.
     pub(super) epoch: Epoch,
+    /// The epoch in which a cluster with voters admitted this life of the node; 0 before.
+    pub(super) admitted: Epoch,
     /// Nodes that have left the cluster. Nothing waits for them.
     pub(super) gone: NodeWords,
     /// The order of the others in chains, and which of them chains do not name.
@@ -108,6 +110,7 @@ impl LdmBlock {
         LdmBlock {
             own,
             epoch: Epoch(0),
+            admitted: Epoch(0),
             gone: NodeWords::default(),
             late: LateNodes::default(),
             copies_at: None,

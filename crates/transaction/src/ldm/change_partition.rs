@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, Epoch, IndexId, PartitionId, RowId, SchemaVersion};
+use junctor_model::id::{Epoch, IndexId, PartitionId, RowId, SchemaVersion};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::schema::{IndexDefinition, IndexKind, TableLayout};
 use junctor_signals::Module;
@@ -53,8 +53,8 @@ impl LdmBlock {
         if signal.epoch > Epoch(0) && self.epoch == Epoch(0) {
             return self.parked.push(LdmSignal::ChangePartition(signal));
         }
-        let is_admitted_later = |at| CommitNumber::start_of(signal.epoch) < at;
-        if signal.epoch > Epoch(0) && self.copies_at.is_some_and(is_admitted_later) {
+        // The main of another node means an earlier life of this one, which was lost.
+        if signal.epoch > Epoch(0) && signal.epoch < self.admitted {
             return;
         }
         let ChangePartition { operation, reply_to, partition, layout, change, epoch } = signal;

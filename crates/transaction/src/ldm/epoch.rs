@@ -28,8 +28,8 @@ impl LdmBlock {
     ) {
         outbox.crash_point(crash_point::EPOCH_LDM.before());
         signal.answer(outbox);
-        let BeginEpoch { epoch, gone, late, copies_at, .. } = signal;
-        (self.gone, self.late, self.copies_at) = (gone, late, copies_at);
+        let BeginEpoch { epoch, gone, late, copies_at, admitted, .. } = signal;
+        (self.gone, self.late, self.copies_at, self.admitted) = (gone, late, copies_at, admitted);
         let own = self.own;
         for index in self.partitions.indexes() {
             let slot = self.partitions.slot(index);

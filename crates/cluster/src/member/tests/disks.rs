@@ -137,3 +137,23 @@ fn empty_disks_beside_restored_ones_copy_and_never_cut_them() {
         assert!(cluster.membership(5).is_none_or(|it| it.epoch == Epoch(0)), "{:?}", cluster.membership(5));
     }
 }
+
+#[test]
+fn a_node_that_ends_right_after_the_power_of_the_other_one_keeps_its_mark() {
+    for (first, second) in [(1, 2), (2, 1)] {
+        let mut cluster = formed(&["data", "data", "data", "data", "management", "management", "management"]);
+        // Nobody notices that the power of this node has failed, and its disk is lost.
+        cluster.end_process(first);
+        cluster.step();
+        cluster.kill(second);
+        (0..3).for_each(|_| cluster.step());
+        assert!(cluster.membership(5).unwrap().record(NodeId(second)).unwrap().is_durable);
+        let disk = &mut cluster.places.get_mut(&NodeId(first)).unwrap().disk;
+        *disk = Disk { incarnation: disk.incarnation, ..Disk::default() };
+        (3..=7).for_each(|at| cluster.notice_end(first, at));
+        (0..3).for_each(|_| cluster.step());
+        cluster.kill_all();
+        (1..=7).for_each(|node| cluster.start(node));
+        cluster.run_until("all serve", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+    }
+}

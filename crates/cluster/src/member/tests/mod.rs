@@ -578,6 +578,23 @@ fn a_voter_that_lost_its_files_comes_back_under_a_new_id() {
     cluster.run_until("it counts", |it| it.serve(&[2]) && it.is_settled());
 }
 
+#[test]
+fn a_voter_that_joins_may_start_again_before_it_counts() {
+    let mut cluster = formed(&SMALL);
+    let leader = cluster.leader().unwrap();
+    // Nobody counts the new voter before another one leads.
+    cluster.end_process(leader);
+    cluster.places.get_mut(&NodeId(leader)).unwrap().disk.files = Default::default();
+    cluster.start(leader);
+    let place = |it: &Cluster| it.places[&NodeId(leader)].log.iter().any(|line| line.contains("asks the leader"));
+    cluster.run_until("it asks", place);
+    let is_voter = |it: &Cluster| it.places[&NodeId(leader)].member.as_ref().unwrap().is_voter();
+    assert!(!is_voter(&cluster) && !cluster.places[&NodeId(leader)].disk.files[0].is_empty());
+    cluster.kill(leader);
+    cluster.start(leader);
+    cluster.run_until("it votes again", is_voter);
+}
+
 /// The node stops: it wants to leave.
 fn leave(cluster: &mut Cluster, node: u8) -> Option<bool> {
     let now = cluster.now;

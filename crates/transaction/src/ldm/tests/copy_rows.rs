@@ -28,6 +28,7 @@ fn begin_epoch(
         gone,
         late: LateNodes::new(&[SECOND], added),
         copies_at,
+        admitted: Epoch(0),
         reply_to: None,
     };
     for instance in 0..2 {

@@ -1,11 +1,13 @@
 //! Epochs of orders and images: the sender or the receiver has started the later one.
 
+use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::execute_statement::Reading;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 use junctor_signals::write_rows::WriteRows;
 
 use super::*;
+use crate::ldm::LdmBlock;
 
 const FIRST: Epoch = Epoch(1);
 
@@ -86,6 +88,7 @@ fn lose_first_node(harness: &mut Harness) {
         gone: [1 << 1, 0, 0, 0],
         late: LateNodes::default(),
         copies_at: None,
+        admitted: Epoch(0),
         reply_to: None,
     };
     harness.send(ldm(2), ldm(2), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
@@ -206,6 +209,7 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
         gone: [1 << 3, 0, 0, 0],
         late: LateNodes::default(),
         copies_at: None,
+        admitted: Epoch(0),
         reply_to: None,
     };
     harness.send(ldm(1), ldm(1), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
@@ -221,4 +225,28 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     assert_eq!((work.participants, work.waiting_writes, work.deferred), (2, 0, 0), "those of node 1: {open}");
     assert_eq!(stored_rows(&harness, ldm(1), &[partition]), before);
     harness.ldm(ldm(1)).check().expect("partitions are whole");
+}
+
+#[test]
+fn partitions_for_the_life_before_are_not_created() {
+    let (mut harness, table, _) = with_open_update();
+    let shared = harness.empty_node(2);
+    *harness.ldm_mut(ldm(2)) = LdmBlock::new(ldm(2), shared, 7);
+    let (before, admitted) = (Epoch(1), Epoch(3));
+    for (index, epoch) in [(0, before), (1, admitted)] {
+        let partition = PartitionId { table: table.layout.definition.id, index };
+        let change = PartitionChange::Create { chain: vec![ldm(1), ldm(2)] };
+        let (operation, layout) = (OperationId(0), Arc::clone(&table.layout));
+        let reply_to = Address::new(NodeId(1), Module::Main, 0);
+        let signal = ChangePartition { operation, reply_to, partition, layout, change, epoch };
+        harness.send(ldm(2), reply_to, Signal::Ldm(LdmSignal::ChangePartition(signal)));
+    }
+    deliver_to_backup(&mut harness);
+    assert_eq!(harness.ldm(ldm(2)).partitions().len(), 0);
+    let (gone, late, copies_at) = ([0; 4], LateNodes::default(), Some(CommitNumber::start_of(admitted)));
+    let begin = BeginEpoch { epoch: admitted, gone, late, copies_at, admitted, reply_to: None };
+    harness.send(ldm(2), ldm(2), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
+    deliver_to_backup(&mut harness);
+    let created: Vec<u16> = harness.ldm(ldm(2)).partitions().iter().map(|partition| partition.index).collect();
+    assert_eq!(created, [1]);
 }

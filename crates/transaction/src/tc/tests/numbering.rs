@@ -161,7 +161,7 @@ fn without_backups(epoch: u32) -> TcSignal {
 
 fn begin_epoch(epoch: u32, gone: [u64; 4]) -> TcSignal {
     let (epoch, late, copies_at, reply_to) = (Epoch(epoch), LateNodes::default(), None, None);
-    TcSignal::BeginEpoch(BeginEpoch { epoch, gone, late, copies_at, reply_to })
+    TcSignal::BeginEpoch(BeginEpoch { epoch, gone, late, copies_at, admitted: Epoch(0), reply_to })
 }
 
 #[test]
