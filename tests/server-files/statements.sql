@@ -191,7 +191,7 @@ SELECT * FROM target ORDER BY id;
 SELECT @x;
 DELETE FROM target;
 SET @x = NULL;
-LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, @v) SET v = CONCAT((@v := UPPER(@v)), '!'), n = LENGTH(@v), k = (SELECT MAX(id) FROM lookup WHERE name >= @v COLLATE utf8mb4_general_ci AND id <> target.id);
+LOAD DATA INFILE 'DIR/names' INTO TABLE target (id, @v) SET v = CONCAT((@v := UPPER(@v)), '!'), n = LENGTH(@v), k = LENGTH(@v) + id;
 SELECT * FROM target ORDER BY id;
 SELECT @v;
 DELETE FROM target;

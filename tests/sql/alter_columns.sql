@@ -16,7 +16,7 @@ create table u (id int, pid int); insert into u values (1,null),(2,1);
 alter table u add primary key (id), add foreign key (pid) references u(id); show create table u\G
 create table w (v int); insert into w values (1),(2); alter table w add id int auto_increment primary key, auto_increment=100; select min(id), max(id) from w;
 set time_zone='+02:00'; create table ts (t timestamp, u timestamp(3), j timestamp); insert into ts values ('2024-01-01 10:00:00','2024-01-01 10:00:00','2024-01-01 10:00:00');
-alter table ts modify t varchar(30), modify u bigint, modify j json; select * from ts;
+alter table ts modify j json; alter table ts modify t varchar(30), modify u bigint; select * from ts; alter table ts modify u json; select u, json_type(u) from ts;
 alter table w partition by key (id) partitions 2; alter table w add partition partitions 0;
 create table p (id int primary key, v int, unique(v));
 drop table if exists c; create table c (id int primary key auto_increment, pid int, foreign key (pid) references p(id) on delete cascade);
