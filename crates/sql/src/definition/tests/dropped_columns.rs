@@ -344,7 +344,7 @@ fn changes_that_mysql_makes_instantly_are_instant() {
     for changes in [
         "ADD x INT FIRST, ADD t TEXT AFTER v, ADD z DATETIME NOT NULL DEFAULT NOW()",
         "ADD x TIME NOT NULL, ADD t YEAR NOT NULL, ADD z JSON NOT NULL",
-        "ADD x INT AS (g + id) VIRTUAL FIRST, ADD z INT AS (x + h) AFTER v, DROP e, WITHOUT VALIDATION",
+        "ADD x INT AS (c + id) VIRTUAL FIRST, ADD z INT AS (x + h), DROP e, WITHOUT VALIDATION",
         "DROP e, DROP s",
         "DROP g",
         "DROP h",
@@ -433,7 +433,7 @@ fn a_key_of_an_unstored_column_stores_its_values() {
         "FORCE",
         "ADD CHECK (y > 0)",
         "MODIFY y INT AS (x + 2)",
-        "MODIFY y INT AS (x + 1) FIRST",
+        "MODIFY x INT AS (id + w) FIRST",
         "ADD n INT, ALGORITHM=INPLACE",
     ] {
         let copied = redefined(&format!("ALTER TABLE a {changes}"), &dictionary);
@@ -459,8 +459,8 @@ fn large_expressions_of_virtual_columns_are_stored() {
     };
     assert!(is_copied(&format!("ADD x INT AS ({})", greatest(300)), &dictionary));
     assert!(!is_copied(&format!("ADD x INT AS ({})", greatest(200)), &dictionary));
-    assert!(is_copied(&format!("ADD x INT AS ({}v{})", "-(".repeat(70), ")".repeat(70)), &dictionary));
-    assert!(!is_copied(&format!("ADD x INT AS ({}v{})", "-(".repeat(20), ")".repeat(20)), &dictionary));
+    assert!(is_copied(&format!("ADD x INT AS ({}v{})", "ABS(".repeat(70), ")".repeat(70)), &dictionary));
+    assert!(!is_copied(&format!("ADD x INT AS ({}v{})", "ABS(".repeat(20), ")".repeat(20)), &dictionary));
     // The nodes of a column count in each column that reads it.
     let first = redefined(&format!("ALTER TABLE a ADD x INT AS ({})", greatest(100)), &dictionary);
     dictionary.put_table(first.new);

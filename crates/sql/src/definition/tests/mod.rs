@@ -370,7 +370,7 @@ fn rows_are_copied_only_if_their_form_changes() {
         "ALTER TABLE a ADD COLUMN x INT, DROP COLUMN v",
         "ALTER TABLE a ADD COLUMN x INT UNIQUE",
         "ALTER TABLE a ADD COLUMN x INT DEFAULT (1 + 1)",
-        "ALTER TABLE a ADD COLUMN x INT AS (w)",
+        "ALTER TABLE a ADD COLUMN x INT AS (w) STORED",
         "ALTER TABLE a ADD COLUMN x DATE NOT NULL",
         "ALTER TABLE a ADD COLUMN x INT CHECK (x > 1)",
         "ALTER TABLE a ADD COLUMN x INT, DROP KEY k",
