@@ -183,7 +183,7 @@ fn an_edit_gives_its_image_of_its_base_only() {
 #[test]
 fn an_operation_that_is_no_edit_is_refused() {
     let sections = |row: u32, length: u32, bytes: &[u8]| {
-        let mut section = vec![0; 16];
+        let mut section = [0; 16];
         section[12] = 1;
         [&section[..], &row.to_le_bytes(), &length.to_le_bytes(), bytes].concat()
     };
