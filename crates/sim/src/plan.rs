@@ -118,14 +118,8 @@ pub struct WorkloadPlan {
 pub struct PlanError(pub String);
 
 /// The workloads that change the schema after their setup.
-const CHANGES_SCHEMA: [&str; 6] = [
-    "added_columns",
-    "alteration",
-    "failed_change",
-    "foreign_key",
-    "multi_valued",
-    "schema_change",
-];
+const CHANGES_SCHEMA: [&str; 6] =
+    ["added_columns", "alteration", "failed_change", "foreign_key", "multi_valued", "schema_change"];
 
 impl fmt::Display for PlanError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,7 +153,9 @@ impl Plan {
         let changes_schema = |it: &&WorkloadPlan| CHANGES_SCHEMA.contains(&it.name.as_str());
         let is_shared = !world.fails_over || world.members.is_some();
         if let Some(WorkloadPlan { name, .. }) = workloads.iter().find(changes_schema).filter(|_| !is_shared) {
-            return Err(PlanError(format!("'workload.name': '{name}' needs 'world.members' in a world that fails over")));
+            return Err(PlanError(format!(
+                "'workload.name': '{name}' needs 'world.members' in a world that fails over"
+            )));
         }
         Ok(Self { ci_seeds, world, restarts, workloads })
     }

@@ -22,7 +22,9 @@ use junctor_signals::recover_log::OpenToClients;
 use junctor_signals::report_node::SlowNode;
 use junctor_signals::start_epoch::{BeginEpoch, Installed, LateNodes, SequencerLost, StartEpoch};
 use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
-use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal, crash_point};
+use junctor_signals::{
+    LdmSignal, MainSignal, Module, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal, crash_point,
+};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::snapshot::SnapshotRegistry;
 

@@ -170,9 +170,9 @@ impl LdmBlock {
             return WireSignal::recycle(Signal::Ldm(signal), context.buffers);
         }
         match signal {
-            // A request to a life that is not admitted may mean the life before. It waits, and its sender learns
-            // of the loss meanwhile; or all nodes start, and the sender has begun the epoch before this node.
-            LdmSignal::ReadRows(ReadRows { reply_to, .. }) | LdmSignal::WriteRows(WriteRows { reply_to, .. })
+            // A read at a life that is not admitted may mean the life before. It waits, and its sender learns of
+            // the loss meanwhile; or all nodes start, and the sender has begun the epoch before this node.
+            LdmSignal::ReadRows(ReadRows { reply_to, .. })
                 if self.has_voters && self.epoch.0 == 0 && reply_to.node != self.own.node =>
             {
                 self.parked.push(signal);

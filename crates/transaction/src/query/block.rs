@@ -78,9 +78,7 @@ impl QueryBlock {
     ) {
         self.counted.signals += 1;
         match signal {
-            QuerySignal::ReadRows(signal)
-                if self.awaits_epoch && signal.reply_to.node != context.own_address.node =>
-            {
+            QuerySignal::ReadRows(signal) if self.awaits_epoch && signal.reply_to.node != context.own_address.node => {
                 self.counted.reads_forwarded += 1;
                 forward(&self.catalog, signal, context, outbox);
             }

@@ -1,11 +1,11 @@
 //! Epochs of orders and images: the sender or the receiver has started the later one.
 
+use junctor_signals::QuerySignal;
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::execute_statement::Reading;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 use junctor_signals::write_rows::WriteRows;
-use junctor_signals::QuerySignal;
 
 use super::*;
 use crate::ldm::LdmBlock;
