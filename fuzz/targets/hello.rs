@@ -35,7 +35,7 @@ impl LinkSink for Nothing {
 
 fn link(own: u8, peer: u8) -> Link {
     let own = Identity { cluster: 7, node: NodeId(own), incarnation: 3 };
-    let settings = HelloSettings { own, key: ClusterKey([9; 32]), versions: (1, 2) };
+    let settings = HelloSettings { own, key: ClusterKey([9; 32]), versions: (1, 2), layouts: u64::from };
     Link::new(Arc::new(settings), NodeId(peer), CHANNEL, NOW)
 }
 

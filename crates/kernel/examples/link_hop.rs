@@ -69,6 +69,10 @@ impl WireSignal for Ping {
 
     const VERSIONS: std::ops::RangeInclusive<u16> = 1..=1;
 
+    fn layouts(version: u16) -> u64 {
+        u64::from(version)
+    }
+
     fn encoder(_version: u16) {}
 
     fn decoder(_version: u16) {}

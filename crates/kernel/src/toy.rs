@@ -110,6 +110,10 @@ impl WireSignal for ToySignal {
 
     const VERSIONS: std::ops::RangeInclusive<u16> = 1..=1;
 
+    fn layouts(version: u16) -> u64 {
+        u64::from(version)
+    }
+
     fn encoder(_version: u16) {}
 
     fn decoder(_version: u16) {}

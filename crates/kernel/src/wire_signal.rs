@@ -36,6 +36,10 @@ pub trait WireSignal: Signal {
     /// speak.
     const VERSIONS: RangeInclusive<u16>;
 
+    /// The fingerprint of the layouts of all signals in one of these versions. Two programs that have different
+    /// ones refuse each other.
+    fn layouts(version: u16) -> u64;
+
     /// The sending end of a new link.
     fn encoder(version: u16) -> Self::Encoder;
 

@@ -960,6 +960,12 @@ impl Error {
         Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
     }
 
+    /// Error 1213: the transaction is the victim of a deadlock.
+    #[cold]
+    pub fn deadlock() -> Box<Error> {
+        Error::new(ErrorCode::Deadlock, "Deadlock found when trying to get lock; try restarting transaction")
+    }
+
     /// A reply that cannot be decoded. Such replies come from blocks of this node, so they indicate a fault
     /// of the node.
     #[cold]

@@ -19,7 +19,7 @@ use crate::client_command::*;
 use crate::codec::page::Page;
 #[cfg(test)]
 use crate::codec::sample::Draw;
-use crate::codec::{LinkDecoder, LinkEncoder, Reader, Result, VERSION, VERSION_MIN, Wire, Writer};
+use crate::codec::{LinkDecoder, LinkEncoder, Reader, Result, VERSION, VERSION_MIN, Wire, Writer, layouts};
 use crate::commit_transaction::*;
 use crate::copy_rows::*;
 use crate::decide::*;
@@ -283,6 +283,7 @@ inbox! {
         OpenPartition: Reserved, 1, local;
         ReadStatus: Reserved, 1, crosses 1;
         PublishCatalog: Reserved, 1, crosses 2;
+        BeginEpoch: Reserved, 1, local;
     }
 }
 inbox! {
@@ -481,6 +482,10 @@ impl WireSignal for Signal {
     type Decoder = LinkDecoder;
 
     const VERSIONS: RangeInclusive<u16> = VERSION_MIN..=VERSION;
+
+    fn layouts(version: u16) -> u64 {
+        layouts(version)
+    }
 
     fn encoder(version: u16) -> LinkEncoder {
         LinkEncoder::new(version)

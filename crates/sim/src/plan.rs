@@ -117,6 +117,10 @@ pub struct WorkloadPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError(pub String);
 
+/// The workloads that change the schema after their setup.
+const CHANGES_SCHEMA: [&str; 6] =
+    ["added_columns", "alteration", "failed_change", "foreign_key", "multi_valued", "schema_change"];
+
 impl fmt::Display for PlanError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -141,10 +145,19 @@ impl Plan {
         let Value::Array(workloads) = workloads else { return Err(keys.invalid("workload", "a list of tables")) };
         let workloads: Result<Vec<_>, _> = workloads.into_iter().map(WorkloadPlan::parse).collect();
         keys.reject_unknown()?;
-        match workloads? {
-            none if none.is_empty() => Err(PlanError("'workload' must contain at least one table".to_owned())),
-            workloads => Ok(Self { ci_seeds, world, restarts, workloads }),
+        let workloads = workloads?;
+        if workloads.is_empty() {
+            return Err(PlanError("'workload' must contain at least one table".to_owned()));
         }
+        // Without voters, each node has the schema of the setup, and no node learns of the changes of another.
+        let changes_schema = |it: &&WorkloadPlan| CHANGES_SCHEMA.contains(&it.name.as_str());
+        let is_shared = !world.fails_over || world.members.is_some();
+        if let Some(WorkloadPlan { name, .. }) = workloads.iter().find(changes_schema).filter(|_| !is_shared) {
+            return Err(PlanError(format!(
+                "'workload.name': '{name}' needs 'world.members' in a world that fails over"
+            )));
+        }
+        Ok(Self { ci_seeds, world, restarts, workloads })
     }
 
     /// Whether the nodes of the plan keep their data on disk.
@@ -403,6 +416,10 @@ mod tests {
         assert_eq!(refusal("rows = 8", "rows = 8\nfoo = 1"), "unknown key 'workload.foo'");
         assert_eq!(refusal("hold_one_in = 5\n", ""), "'world.hold_one_in' is missing");
         assert_eq!(refusal("bank_transfer", "bank"), "'workload.name': unknown workload 'bank'");
+        let fails_over = TEXT.replace("hold_one_in = 5\n", "hold_one_in = 5\nfails_over = true\n");
+        assert!(Plan::parse(&fails_over).is_ok());
+        let refused = Plan::parse(&fails_over.replace("bank_transfer", "alteration")).unwrap_err().0;
+        assert_eq!(refused, "'workload.name': 'alteration' needs 'world.members' in a world that fails over");
     }
 
     #[test]

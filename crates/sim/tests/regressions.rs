@@ -69,6 +69,17 @@ fn a_node_keeps_its_mark_when_the_other_one_of_its_group_has_just_lost_its_disk(
 }
 
 #[test]
+fn a_voter_that_joins_is_counted_after_a_restart() {
+    seeds_hold("members", &[770_044, 770_088]);
+}
+
+#[test]
+fn a_life_that_is_not_admitted_takes_no_partitions_and_answers_no_reads() {
+    seeds_hold("multi_valued_members", &[770_000, 770_097]);
+    seeds_hold("lost_groups", &[770_115, 770_118]);
+}
+
+#[test]
 fn a_replica_that_was_added_may_stay() {
     seeds_hold("replicas", &[710_010]);
 }

@@ -22,7 +22,9 @@ use junctor_signals::recover_log::OpenToClients;
 use junctor_signals::report_node::SlowNode;
 use junctor_signals::start_epoch::{BeginEpoch, Installed, LateNodes, SequencerLost, StartEpoch};
 use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
-use junctor_signals::{LdmSignal, MainSignal, Module, RecvSignal, Signal, SqlSignal, TcSignal, crash_point};
+use junctor_signals::{
+    LdmSignal, MainSignal, Module, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal, crash_point,
+};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::snapshot::SnapshotRegistry;
 
@@ -105,7 +107,8 @@ pub(super) struct Epochs {
 
 impl Epochs {
     pub fn new(own: Address, settings: EpochSettings, subscribers: &[Address], recv_blocks: &[Address]) -> Epochs {
-        let has_epochs = |at: &&Address| matches!(Module::of(at.module), Module::Sql | Module::Tc | Module::Ldm);
+        let has_epochs =
+            |at: &&Address| matches!(Module::of(at.module), Module::Sql | Module::Tc | Module::Ldm | Module::Query);
         // The gateway of main is the first to know, before answers of the others reach it.
         let others = subscribers.iter().filter(has_epochs).copied();
         let blocks: Vec<Address> = std::iter::once(own).chain(others).collect();
@@ -419,6 +422,7 @@ impl Epochs {
             let signal = match Module::of(at.module) {
                 Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
                 Module::Sql | Module::Main => Signal::Sql(SqlSignal::BeginEpoch(signal)),
+                Module::Query => Signal::Query(QuerySignal::BeginEpoch(signal)),
                 _ => Signal::Ldm(LdmSignal::BeginEpoch(signal)),
             };
             self.send(at, signal);

@@ -34,7 +34,7 @@ pub(super) const PREFIX_BYTES: usize = 12;
 const IDENTITY_BYTES: usize = 56;
 pub(super) const PROOF_BYTES: usize = 32;
 const HELLO_BYTES: usize = PREFIX_BYTES + IDENTITY_BYTES;
-const CHALLENGE_BYTES: usize = HELLO_BYTES + PROOF_BYTES;
+const CHALLENGE_BYTES: usize = HELLO_BYTES + 8 + PROOF_BYTES;
 const RESULT_BYTES: usize = PREFIX_BYTES + 12 + PROOF_BYTES;
 
 /// The kind of a message, in its fifth byte.
@@ -121,10 +121,12 @@ pub enum Refusal {
     Expired = 12,
     /// The bytes of the other side are not those of the encryption that is demanded.
     Unencrypted = 13,
+    /// The two programs have different layouts of signals under the same version.
+    Layouts = 14,
 }
 
 impl Refusal {
-    const ALL: [Refusal; 13] = [
+    const ALL: [Refusal; 14] = [
         Self::Malformed,
         Self::Version,
         Self::Cluster,
@@ -138,6 +140,7 @@ impl Refusal {
         Self::Certificate,
         Self::Expired,
         Self::Unencrypted,
+        Self::Layouts,
     ];
 
     fn from_number(number: u16) -> Option<Self> {
@@ -161,6 +164,7 @@ impl fmt::Display for Refusal {
             Self::Certificate => "the node has no certificate of the cluster for its number",
             Self::Expired => "the certificate of the node has expired or is not valid yet",
             Self::Unencrypted => "the node does not encrypt its connections as it must",
+            Self::Layouts => "the programs differ in the layouts of their signals, although the versions are equal",
         })
     }
 }
@@ -174,6 +178,8 @@ pub struct HelloSettings {
     pub key: ClusterKey,
     /// The first and the last version of the signals' encoding that this node speaks.
     pub versions: (u16, u16),
+    /// The fingerprint of the layouts of all signals in a version.
+    pub layouts: fn(u16) -> u64,
 }
 
 /// Collects the bytes of one message. Keeps at most [`MESSAGE_BYTES_MAX`] bytes.
@@ -264,6 +270,9 @@ impl Initiator {
         if !(self.settings.versions.0..=self.settings.versions.1).contains(&version) {
             return Err(Refusal::Version);
         }
+        if long(message, HELLO_BYTES) != (self.settings.layouts)(version) {
+            return Err(Refusal::Layouts);
+        }
         self.version = version;
         check_identity(&self.settings.own, &peer, target)?;
         if peer.node != self.peer || channel != self.channel {
@@ -316,6 +325,7 @@ impl Acceptor {
         let mut transcript = message.to_vec();
         let mut challenge = prefix(Kind::Challenge, CHALLENGE_BYTES, (version, 0));
         put_identity(&mut challenge, &settings.own, peer.node, channel, &nonce);
+        challenge.extend_from_slice(&(settings.layouts)(version).to_le_bytes());
         let challenge = prove(&settings.key, &mut transcript, challenge);
         Ok((Self { key: settings.key.clone(), peer, channel, version, transcript }, challenge))
     }
@@ -464,7 +474,7 @@ mod tests {
 
     fn settings(node: u8) -> HelloSettings {
         let own = Identity { cluster: 0x1234_5678_9abc, node: NodeId(node), incarnation: 10 + u32::from(node) };
-        HelloSettings { own, key: ClusterKey([7; 32]), versions: (1, 2) }
+        HelloSettings { own, key: ClusterKey([7; 32]), versions: (1, 2), layouts: u64::from }
     }
 
     fn begin(nonce: u8) -> (Initiator, Vec<u8>) {
@@ -562,6 +572,7 @@ mod tests {
         assert_eq!(refused(&|own| own.key = ClusterKey([8; 32])), Err(Refusal::Key));
         assert_eq!(refused(&|own| own.versions = (0, 0)), Err(Refusal::Version));
         assert_eq!(refused(&|own| own.versions = (3, 4)), Err(Refusal::Version));
+        assert_eq!(refused(&|own| own.layouts = |version| u64::from(version) + 1), Err(Refusal::Layouts));
     }
 
     #[test]

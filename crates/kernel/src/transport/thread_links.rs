@@ -260,6 +260,7 @@ impl<S: WireSignal> ThreadLinks<S> {
             own: setup.own,
             key: setup.key.clone(),
             versions: (*S::VERSIONS.start(), version),
+            layouts: S::layouts,
         });
         let channels = setup.routes.channels();
         let mut links = Vec::new();
@@ -727,7 +728,7 @@ mod tests {
             watcher: (ModuleId::SOCKETS, 0),
             stall_after: Duration(0),
         };
-        let settings = HelloSettings { own: setup.own, key: setup.key.clone(), versions: (1, 1) };
+        let settings = HelloSettings { own: setup.own, key: setup.key.clone(), versions: (1, 1), layouts: u64::from };
         let id = ChannelId { channel: 0, channels: 1 };
         let link = Link::new(Arc::new(settings.clone()), peer, id, Time(0));
         ThreadLinks {

@@ -88,7 +88,8 @@ impl NodeHost {
                 self.ldm = Some(block.with_readers(shared.readers_of(assignment.thread)));
             }
             Module::Query => {
-                self.query = shared.take_slot(assignment.thread).map(QueryBlock::new);
+                let block = |slot| QueryBlock::new(slot).with_voters(shared.has_voters());
+                self.query = shared.take_slot(assignment.thread).map(block);
                 require!(self.query.is_some(), "a thread with a query block has one reader slot");
             }
             Module::Main => {

@@ -62,7 +62,7 @@ macro_rules! layout {
                     Some(($(std::ptr::from_ref($field),)*))
                 });
                 let fields: &[(&str, &str)] = &[$((stringify!($field), concat!($(stringify!($($form)*))?))),*];
-                $crate::codec::page::fields(fields, types)
+                page.fields(fields, types)
             })
         }
 
@@ -205,8 +205,8 @@ macro_rules! choices {
                         let fields: &[(&str, &str)] =
                             &[$($((stringify!($field), ""),)*)? $($((stringify!($item), ""),)*)?];
                         let since = concat!($("since ", $since)?);
-                        let fields = $crate::codec::page::fields(fields, types);
-                        $crate::codec::page::choice(&mut choices, $tag, (stringify!($variant), since), &fields);
+                        let fields = page.fields(fields, types);
+                        page.choice(&mut choices, $tag, (stringify!($variant), since), &fields);
                     )*
                     choices
                 })

@@ -31,6 +31,7 @@ pub(crate) mod sample;
 mod tests;
 
 pub use definition::{DEFINITION_BYTES_MAX, DEFINITIONS_MAX, LinkDecoder, LinkEncoder};
+pub(crate) use page::layouts;
 pub use page::signals_page;
 pub(crate) use wire::{Reader, Result, Wire, Writer};
 

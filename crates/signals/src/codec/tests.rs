@@ -288,6 +288,49 @@ mod release_1 {
     choices! { Tone { 0 Plain; } }
 }
 
+/// A later release that forgets the first versions, and adds a type.
+mod release_3 {
+    #[derive(Debug, Default, PartialEq)]
+    pub(super) struct Greet {
+        pub number: u32,
+        pub tone: Option<Tone>,
+        pub urgent: bool,
+        pub place: Option<Place>,
+    }
+
+    #[derive(Debug, PartialEq)]
+    pub(super) enum Tone {
+        Plain,
+        Loud(u8),
+    }
+
+    #[derive(Debug, PartialEq)]
+    pub(super) struct Place {
+        pub number: u32,
+    }
+
+    layout! { Greet { number, tone, urgent, place [since 3] } }
+    choices! { Tone { 0 Plain; 1 Loud(volume); } }
+    layout! { Place { number } }
+}
+
+#[test]
+fn two_releases_know_the_same_layouts_of_the_versions_that_both_speak() {
+    use super::page::layouts_of;
+    assert_eq!(layouts_of::<release_1::Greet>(1), layouts_of::<release_2::Greet>(1));
+    assert_ne!(layouts_of::<release_2::Greet>(1), layouts_of::<release_2::Greet>(2));
+    assert_eq!(layouts_of::<release_2::Greet>(2), layouts_of::<release_3::Greet>(2));
+    assert_ne!(layouts_of::<release_3::Greet>(2), layouts_of::<release_3::Greet>(3));
+}
+
+#[test]
+fn layouts_have_the_types_within_signals_and_no_signals_of_one_node() {
+    use super::page::layouts_text;
+    let text = layouts_text(super::VERSION);
+    assert!(text.contains("NodeReport") && text.contains("is_stopping: bool") && text.contains("had_files: bool"));
+    assert!(!text.contains("BeginEpoch"), "a signal within a node");
+}
+
 fn encode_at<T: Wire>(version: u16, value: &T) -> Result<Vec<u8>, EncodeError> {
     let (mut link, mut bytes) = (LinkEncoder::new(version), Vec::new());
     let mut writer = Writer::new(&mut link, &mut bytes);

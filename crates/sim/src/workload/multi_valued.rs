@@ -302,9 +302,11 @@ impl MultiValued {
 
     fn on_change(&mut self, change: Option<(usize, bool)>, reply: &Reply) -> Result<(), String> {
         let Some((position, adds)) = change else { return succeeded(reply) };
-        if !(WRONG_INDEX.contains(&reply.errno()) && self.exists[position].is_none()) {
-            succeeded(reply).map_err(|fault| format!("{fault}, {change:?}"))?;
+        if WRONG_INDEX.contains(&reply.errno()) && self.exists[position].is_none() {
+            // The change of a connection that was lost may still be under way.
+            return Ok(());
         }
+        succeeded(reply).map_err(|fault| format!("{fault}, {change:?}"))?;
         self.exists[position] = Some(adds);
         Ok(())
     }

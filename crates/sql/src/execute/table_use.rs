@@ -17,10 +17,12 @@ use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, TableId, TransactionId};
 use junctor_model::value::Value;
 use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
+use junctor_signals::end_transaction::Ending;
 use junctor_signals::read_rows::OperationId;
 
 use super::engine::Engine;
 use super::session::Session;
+use super::transaction::{AfterTransactionEnd, start_ending};
 use super::{Execution, PlanInput, StatementContext, StatementInput, TableWait, fail, note_change_wait};
 use crate::plan::{Plan, TableUse};
 use crate::result::Progress;
@@ -68,6 +70,8 @@ struct TableWaiter {
     /// The transaction, if all tc blocks know that it waits for a table. When another transaction waits for
     /// one of its locks, a tc then sends a signal that calls [`Engine::hasten`].
     noted: Option<TransactionId>,
+    /// Whether it waits for an alteration whose next step waits for its transaction.
+    is_deadlocked: bool,
 }
 
 /// Determines the schema changes that are younger than a session's transaction. The transaction need not wait
@@ -109,6 +113,11 @@ impl BlockingChange {
         concerns && (self.reported_unused || !self.is_younger_than(seniority, used))
     }
 
+    /// Whether this is an earlier step of the same alteration, and still keeps sessions out.
+    fn precedes(&self, next: &BlockingChange) -> bool {
+        self.owner == next.owner && self.number < next.number
+    }
+
     /// Whether the change must wait until the session ends its statement or transaction.
     fn waits_for(&self, session: &Session) -> bool {
         if session.connection == self.owner {
@@ -131,6 +140,17 @@ impl BlockingChanges {
         let excludes =
             |used: &TableUse| self.changes.iter().any(|change| change.excludes(connection, seniority, *used));
         wanted.iter().any(excludes)
+    }
+
+    /// Whether the session would wait for a step of an alteration that goes on, and the next step of the
+    /// alteration waits for the session's transaction.
+    fn is_deadlocked(&self, session: &Session, seniority: &TableSeniority, wanted: &[TableUse]) -> bool {
+        let pending = self.changes.iter().filter(|change| !change.reported_unused && change.waits_for(session));
+        let keeps_out = |step: &BlockingChange| {
+            step.reported_unused && wanted.iter().any(|used| step.excludes(session.connection, seniority, *used))
+        };
+        let mut waits = pending.flat_map(|next| self.changes.iter().filter(|step| step.precedes(next)));
+        waits.any(keeps_out)
     }
 
     /// Adds the session to the users of the tables, so that pending changes wait for it.
@@ -176,6 +196,10 @@ impl StatementContext<'_, '_> {
         if self.engine.tables.any() && !blocked.is_empty() {
             let seniority = TableSeniority::of(self.session);
             if self.engine.tables.is_excluded(self.session.connection, &seniority, &blocked) {
+                if self.engine.tables.is_deadlocked(self.session, &seniority, &blocked) {
+                    let after = AfterTransactionEnd::Fail(Error::deadlock());
+                    return Some(start_ending(self, Ending::Rollback, after));
+                }
                 return Some(self.wait_for_tables(blocked, seniority, input.input));
             }
             self.engine.tables.note_users(self.session.connection, &blocked);
@@ -262,7 +286,9 @@ impl StatementContext<'_, '_> {
             seconds = seconds.min(u64::from(self.session.variables.lock_wait_seconds));
         }
         let deadline = Time(self.turn.turn_start.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
-        self.engine.tables.waiters.push_back(TableWaiter { connection, wanted, seniority, deadline, noted });
+        let is_deadlocked = false;
+        let waiter = TableWaiter { connection, wanted, seniority, deadline, noted, is_deadlocked };
+        self.engine.tables.waiters.push_back(waiter);
         self.session.execution =
             Execution::Tables(Box::new(TableWait { input, may_retry, since: self.turn.turn_start }));
         Progress::Waiting
@@ -375,14 +401,14 @@ impl Engine {
         // the same alteration: an earlier step of it keeps them out.
         let earlier: Vec<&BlockingChange> =
             self.tables.changes.iter().filter(|other| other.owner == change.owner && other.reported_unused).collect();
-        for waiter in &self.tables.waiters {
+        for waiter in &mut self.tables.waiters {
             let is_older = |used: &TableUse| change.concerns(*used) && change.is_younger_than(&waiter.seniority, *used);
             let is_kept_out =
                 |used: &TableUse| earlier.iter().any(|step| step.excludes(waiter.connection, &waiter.seniority, *used));
-            if waiter.connection != change.owner
-                && waiter.wanted.iter().any(is_older)
-                && !waiter.wanted.iter().any(is_kept_out)
-            {
+            let is_kept_out = waiter.wanted.iter().any(is_kept_out);
+            // Its statement starts again, and fails.
+            waiter.is_deadlocked |= is_kept_out && change.users.contains(&waiter.connection);
+            if waiter.connection != change.owner && waiter.wanted.iter().any(is_older) && !is_kept_out {
                 change.users.insert(waiter.connection);
             }
         }
@@ -434,8 +460,9 @@ impl Engine {
     /// Removes and returns the next waiting session whose statement may start.
     pub fn next_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let tables = &self.tables;
-        let may_begin =
-            |waiter: &TableWaiter| !tables.is_excluded(waiter.connection, &waiter.seniority, &waiter.wanted);
+        let may_begin = |waiter: &TableWaiter| {
+            waiter.is_deadlocked || !tables.is_excluded(waiter.connection, &waiter.seniority, &waiter.wanted)
+        };
         let position = tables.waiters.iter().position(may_begin)?;
         self.end_wait(position, turn)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Context, Outbox, WireSignal, WorldEvent};
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 use junctor_signals::counter::LdmCounters;
+use junctor_signals::read_rows::ReadRows;
 use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::restart_progress::RestartProgress;
@@ -162,6 +163,13 @@ impl LdmBlock {
             return WireSignal::recycle(Signal::Ldm(signal), context.buffers);
         }
         match signal {
+            // A read at a life that is not admitted may mean the life before. It waits, and its sender learns of
+            // the loss meanwhile; or all nodes start, and the sender has begun the epoch before this node.
+            LdmSignal::ReadRows(ReadRows { reply_to, .. })
+                if self.has_voters && self.epoch.0 == 0 && reply_to.node != self.own.node =>
+            {
+                self.parked.push(signal);
+            }
             // Long reads of this thread's sessions wait in the same queue.
             LdmSignal::ReadRows(signal) if signal.is_long() && outbox.is_from_other_thread(from) => {
                 outbox.send_long_running(self.own, Signal::Ldm(LdmSignal::ReadRows(signal)));

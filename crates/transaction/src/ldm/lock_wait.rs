@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use junctor_kernel::{Address, Outbox, require};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_model::id::TransactionId;
 use junctor_signals::lock_wait::{Blocker, CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
 use junctor_signals::{Signal, TcSignal};
@@ -149,9 +149,7 @@ impl LdmBlock {
         let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&sequence) else { return };
         self.report_ended(&work, sequence, outbox);
         let error = match reason {
-            CancelReason::Deadlock => {
-                Error::new(ErrorCode::Deadlock, "Deadlock found when trying to get lock; try restarting transaction")
-            }
+            CancelReason::Deadlock => Error::deadlock(),
             CancelReason::Timeout => Error::lock_wait_timeout(),
             CancelReason::Interrupted => Error::query_interrupted(),
         };

@@ -33,6 +33,9 @@ pub struct QueryBlock {
     catalog: Arc<Catalog>,
     partitions: HashMap<PartitionId, ReadablePartition, FixedState>,
     reader: RowReader,
+    /// Whether the node waits for its first epoch in a cluster with voters. Its ldms then keep the requests of
+    /// other nodes.
+    awaits_epoch: bool,
     /// The counters of this block. Counts of reads are in `reader`.
     counted: QueryCounters,
 }
@@ -52,8 +55,16 @@ impl QueryBlock {
             catalog: Arc::new(Catalog::default()),
             partitions: HashMap::with_hasher(FixedState::with_seed(0)),
             reader: RowReader::new(),
+            awaits_epoch: false,
             counted: QueryCounters::default(),
         }
+    }
+
+    /// An instance of a cluster whose voters admit each life of a node.
+    #[must_use]
+    pub fn with_voters(mut self, has_voters: bool) -> QueryBlock {
+        self.awaits_epoch = has_voters;
+        self
     }
 
     /// Handles one signal. Inlined, its frame would be part of the handling of every signal of the node.
@@ -67,6 +78,14 @@ impl QueryBlock {
     ) {
         self.counted.signals += 1;
         match signal {
+            QuerySignal::ReadRows(signal) if self.awaits_epoch && signal.reply_to.node != context.own_address.node => {
+                self.counted.reads_forwarded += 1;
+                forward(&self.catalog, signal, context, outbox);
+            }
+            QuerySignal::BeginEpoch(signal) => {
+                self.awaits_epoch = false;
+                signal.answer(outbox);
+            }
             // Long reads of this thread's sessions wait in the same queue.
             QuerySignal::ReadRows(signal) if signal.is_long() && outbox.is_from_other_thread(from) => {
                 outbox.send_long_running(context.own_address, Signal::Query(QuerySignal::ReadRows(signal)));
@@ -130,19 +149,11 @@ impl QueryBlock {
 
     #[inline]
     fn on_read_rows(&mut self, mut request: ReadRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let QueryBlock { slot, catalog, partitions, reader, counted } = self;
         require!(!request.transaction.is_some(), "uncommitted versions are read at their owner only");
+        let QueryBlock { slot, catalog, partitions, reader, counted, .. } = self;
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_forwarded += 1;
-            // Reads come here only if this node has a replica, which chains do not name if it was added
-            // later. All replicas of a partition are at the same instance.
-            return match catalog.distribution.owner(request.partition) {
-                Some(owner) => {
-                    let own = Address { node: context.own_address.node, ..owner };
-                    forward_to_owner(own, request, outbox)
-                }
-                None => fail(request, Error::table_definition_changed(), None, outbox),
-            };
+            return forward(catalog, request, context, outbox);
         };
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.clock_now());
@@ -216,6 +227,18 @@ impl QueryBlock {
             position.rows = 1;
         }
         answer(long.request, position, 0, diagnostics, outbox);
+    }
+}
+
+/// Sends a read to the ldm of this node that has the partition. Reads come here only if this node has a replica,
+/// which chains do not name if it was added later. All replicas of a partition are at the same instance.
+fn forward(catalog: &Catalog, request: ReadRows, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+    match catalog.distribution.owner(request.partition) {
+        Some(owner) => {
+            let own = Address { node: context.own_address.node, ..owner };
+            forward_to_owner(own, request, outbox);
+        }
+        None => fail(request, Error::table_definition_changed(), None, outbox),
     }
 }
 

@@ -16,7 +16,7 @@ const CHANNEL: ChannelId = ChannelId { channel: 0, channels: 1 };
 
 fn settings(node: u8, incarnation: u32) -> Arc<HelloSettings> {
     let own = Identity { cluster: 77, node: NodeId(node), incarnation };
-    Arc::new(HelloSettings { own, key: ClusterKey([9; 32]), versions: (1, 1) })
+    Arc::new(HelloSettings { own, key: ClusterKey([9; 32]), versions: (1, 1), layouts: u64::from })
 }
 
 /// Takes numbered records and checks that none is missing, repeated or out of order.

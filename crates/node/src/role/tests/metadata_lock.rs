@@ -161,3 +161,42 @@ fn an_alteration_that_starts_again_can_be_killed() {
     }
     assert!(outcomes.iter().all(|count| *count > 10), "{outcomes:?}");
 }
+
+#[test]
+fn a_reader_that_begins_to_write_a_table_which_is_copied_loses_its_transaction_and_not_the_time() {
+    let (mut lost, mut first) = (0, 0);
+    for seed in 0..60 {
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+        (1..4).for_each(|connection| node.open(connection, false));
+        node.execute(3, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+        node.execute(3, &["CREATE TABLE d.other (id INT PRIMARY KEY, v INT)", "INSERT INTO d.other VALUES (1, 0)"]);
+        node.execute(3, &["INSERT INTO d.t VALUES (1, 0), (2, 0)"]);
+        node.shuffle(seed);
+        node.execute(1, &["BEGIN", "UPDATE d.other SET v = 1"]);
+        assert_eq!(node.query(1, "SELECT SUM(v) FROM d.t"), ["0"]);
+        node.begin_query(2, "ALTER TABLE d.t MODIFY COLUMN v BIGINT");
+        (0..seed * 5).for_each(|_| {
+            node.step();
+        });
+        node.begin_query(1, "UPDATE d.t SET v = v + 1");
+        node.run();
+        let written = node.rows(1);
+        match written.first() {
+            None => {
+                first += 1;
+                assert_eq!(node.answer(2), None, "the writer precedes the alteration");
+                node.execute(1, &["COMMIT"]);
+            }
+            Some(error) => {
+                lost += 1;
+                assert!(error.starts_with("#40001Deadlock found"), "{error}");
+            }
+        }
+        assert_eq!(node.rows(2), Vec::<String>::new(), "seed {seed}");
+        let expected = if written.is_empty() { ["1", "2"] } else { ["0", "0"] };
+        assert_eq!(node.query(1, "SELECT v FROM d.other"), [expected[0]], "seed {seed}");
+        assert_eq!(node.query(3, "SELECT SUM(v) FROM d.t"), [expected[1]]);
+        assert_eq!(node.resources_held(), 3, "only sessions hold resources");
+    }
+    assert!(lost > 10 && first > 10, "{lost} lost, {first} first");
+}

@@ -1,5 +1,6 @@
 //! Epochs of orders and images: the sender or the receiver has started the later one.
 
+use junctor_signals::QuerySignal;
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::execute_statement::Reading;
 use junctor_signals::program::RowProtocol;
@@ -249,4 +250,30 @@ fn partitions_for_the_life_before_are_not_created() {
     deliver_to_backup(&mut harness);
     let created: Vec<u16> = harness.ldm(ldm(2)).partitions().iter().map(|partition| partition.index).collect();
     assert_eq!(created, [1]);
+}
+
+#[test]
+fn a_life_that_is_not_admitted_answers_no_reads_of_other_nodes() {
+    let (mut harness, table, _) = with_open_update();
+    let shared = harness.empty_node(2);
+    *harness.ldm_mut(ldm(2)) = LdmBlock::new(ldm(2), shared, 7).with_voters(true);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let change = PartitionChange::Create { chain: vec![ldm(1), ldm(2)] };
+    let reply_to = Address::new(NodeId(2), Module::Main, 0);
+    let (operation, layout) = (OperationId(0), Arc::clone(&table.layout));
+    let create = ChangePartition { operation, reply_to, partition, layout, change };
+    harness.send(ldm(2), reply_to, Signal::Ldm(LdmSignal::ChangePartition(create)));
+    deliver_to_backup(&mut harness);
+    // A node that reads what it has read before: the read means the life before, which had all rows.
+    let stable = harness.stable();
+    harness.begin_read(&table.reading(Access::AllRows, None, Output::Images), table.everything(), stable);
+    let Some(Signal::Query(QuerySignal::ReadRows(read))) = harness.delivery.in_flight.pop_back().map(|it| it.signal)
+    else {
+        panic!("a read was sent")
+    };
+    harness.send(ldm(2), read.reply_to, Signal::Ldm(LdmSignal::ReadRows(read)));
+    assert!(deliver_to_backup(&mut harness).is_empty(), "no answer");
+    assert_eq!(harness.ldm(ldm(2)).work().parked, 1);
+    harness.start_epoch(ldm(2), FIRST);
+    assert_eq!((deliver_to_backup(&mut harness).len(), harness.ldm(ldm(2)).work().parked), (1, 0));
 }
