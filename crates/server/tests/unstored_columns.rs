@@ -1,5 +1,6 @@
-//! Virtual columns that are added without touching the rows (`docs/decisions/0076-unstored-virtual-columns.md`):
-//! every statement answers as with a copy, which stores their values.
+//! Virtual columns that are added without touching the rows
+//! (`docs/decisions/0076-unstored-virtual-columns.md`): every statement answers as with a copy, which stores
+//! their values.
 
 use junctor::{MemoryStream, Node, Protocol};
 use junctor_bench::mysql::Connection;
@@ -151,8 +152,8 @@ fn answer(session: &mut Session, text: &str) -> Answer {
     (answer, warnings)
 }
 
-/// Two sessions, each with the table `t` in its database. One adds columns without touching the rows, the other
-/// copies them.
+/// Two sessions, each with the table `t` in its database. One adds columns without touching the rows, the
+/// other copies them.
 fn pair(node: &Node, setup: &[&str], added: &str) -> [Session; 2] {
     ["INSTANT", "COPY"].map(|algorithm| {
         let mut session = session(node);

@@ -1,5 +1,6 @@
-//! The values of virtual columns that are not in the rows (`docs/decisions/0076-unstored-virtual-columns.md`).
-//! No statement can name this function; planning puts it in the place of such a column.
+//! The values of virtual columns that are not in the rows
+//! (`docs/decisions/0076-unstored-virtual-columns.md`). No statement can name this function; planning puts it
+//! in the place of such a column.
 
 use junctor_model::error::{Error, Result};
 use junctor_model::store::{StoreMode, StoreTarget};
@@ -18,7 +19,8 @@ impl Expression {
     /// gives the type and the name.
     pub fn virtual_column(value: Expression, column: Expression) -> Expression {
         let result = column.result;
-        // Not `Expression::call`: the value keeps its character set until it is converted to the column's type.
+        // Not `Expression::call`: the value keeps its character set until it is converted to the column's
+        // type.
         Expression { node: Node::Call(&TABLE[0], [value, column].into()), result }
     }
 }

@@ -5,8 +5,8 @@
 //! mark FB. Last values that equal those of rows without them are left out. So a row from before the ALTER
 //! TABLE is also the image of its present values, and equal rows have equal images.
 //!
-//! A virtual generated column among them is unstored (`docs/decisions/0076-unstored-virtual-columns.md`): rows
-//! never have its value, whatever they are encoded from, and statements compute it.
+//! A virtual generated column among them is unstored (`docs/decisions/0076-unstored-virtual-columns.md`):
+//! rows never have its value, whatever they are encoded from, and statements compute it.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Columns that ALTER TABLE adds and drops without touching the rows, while sessions write. Rows from before
 //! the change have the default of each column, writes of others keep its values, and a restart keeps both.
-//! Some of the columns are virtual: each read finds the value of their expression. A statement that replaces a column does it whole or not at all.
+//! Some of the columns are virtual: each read finds the value of their expression. A statement that replaces
+//! a column does it whole or not at all.
 
 use std::collections::BTreeSet;
 

@@ -16,7 +16,8 @@ use super::{Environment, StoredExpressions};
 /// Maximum number of nodes in the expression of an unstored column, with those of the unstored columns that
 /// it reads.
 const NODES_MAX: usize = 256;
-/// Maximum number of levels of such an expression. Those of a statement have at most 256, and 384 travel.
+/// Maximum number of levels of such an expression. An expression of a statement has at most 256, and signals
+/// carry 384.
 const LEVELS_MAX: usize = 64;
 /// Maximum number of nodes that the columns of one table add to a statement. A statement may name a column
 /// once every few bytes.

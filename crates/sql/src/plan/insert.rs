@@ -1,4 +1,5 @@
 //! INSERT and REPLACE: the source of each column's value in the new rows.
+//! The file is long because all parts of an INSERT's plan share the values of its columns.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -269,8 +269,8 @@ impl NewColumn {
         })
     }
 
-    /// Whether rows may get the implied value of the type without a word: it may be a day that `sql_mode` does
-    /// not allow. The copy has the errors and warnings.
+    /// Whether rows may get the implied value of the type without a word: it may be a day that `sql_mode`
+    /// does not allow. The copy has the errors and warnings.
     pub(super) fn allows(&self, implied: &Value, context: &DefinitionContext<'_>) -> bool {
         let scratch = scratch(context);
         let target = StoreTarget { column: &self.definition, row_number: 1, mode: StoreMode::Strict };

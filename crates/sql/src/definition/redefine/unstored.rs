@@ -1,4 +1,5 @@
-//! Virtual columns that are added without touching the rows (`docs/decisions/0076-unstored-virtual-columns.md`).
+//! Virtual columns that are added without touching the rows
+//! (`docs/decisions/0076-unstored-virtual-columns.md`).
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use super::is_virtual;
 use crate::bind::UnstoredColumns;
 use crate::parse::definition::TableChange;
 
-/// Whether a key of the statement has an unstored column of the table. Storage makes keys of the values in the
-/// rows, so a copy must store them first.
+/// Whether a key of the statement has an unstored column of the table. Storage makes keys of the values in
+/// the rows, so a copy must store them first.
 pub(in crate::definition) fn needs_stored(change: &TableChange, table: &TableDefinition) -> bool {
     let is_unstored =
         |name: &str| table.column(name).is_some_and(|column| table.columns[usize::from(column.0)].is_unstored());
