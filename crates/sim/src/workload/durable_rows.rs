@@ -3,6 +3,7 @@
 //! All transactions also compete for one counter.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use junctor_kernel::{Duration, Random};
 
@@ -157,6 +158,9 @@ impl DurableRows {
     }
 }
 
+/// A text without repetitions.
+static WORDS: LazyLock<String> = LazyLock::new(|| (0..4_000).map(|word| format!("{word:x} ")).collect());
+
 /// How a row's text follows from its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Texts {
@@ -172,9 +176,8 @@ impl Texts {
         }
         // Rows of a page, rows with overflow pages and short rows. Changes of the length follow each other,
         // and so do changes of a few bytes.
-        let count = [0, 300, 3_000, 2_990][(value.rem_euclid(160) / 40) as usize];
-        let long: String = (0..count).map(|word| format!("{word:x} ")).collect();
-        format!("{}{short}{long}{value}", &long[..long.len() / 2])
+        let bytes = [0, 1_200, 12_000, 11_950][(value.rem_euclid(160) / 40) as usize];
+        format!("{}{short}{}{value}", &WORDS[..bytes / 2], &WORDS[..bytes])
     }
 
     /// The value of each key. Checks the other columns, which follow from the value.
