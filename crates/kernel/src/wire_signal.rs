@@ -36,8 +36,8 @@ pub trait WireSignal: Signal {
     /// speak.
     const VERSIONS: RangeInclusive<u16>;
 
-    /// The fingerprint of the layouts of all signals in one of these versions. Two programs that have different
-    /// ones refuse each other.
+    /// The fingerprint of the layouts of all signals in one of these versions. Two programs that have
+    /// different ones refuse each other.
     fn layouts(version: u16) -> u64;
 
     /// The sending end of a new link.

@@ -149,7 +149,8 @@ impl Plan {
         if workloads.is_empty() {
             return Err(PlanError("'workload' must contain at least one table".to_owned()));
         }
-        // Without voters, each node has the schema of the setup, and no node learns of the changes of another.
+        // Without voters, each node has the schema of the setup, and no node learns of the changes of
+        // another.
         let changes_schema = |it: &&WorkloadPlan| CHANGES_SCHEMA.contains(&it.name.as_str());
         let is_shared = !world.fails_over || world.members.is_some();
         if let Some(WorkloadPlan { name, .. }) = workloads.iter().find(changes_schema).filter(|_| !is_shared) {

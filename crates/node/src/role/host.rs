@@ -85,6 +85,7 @@ impl NodeHost {
             Module::Log => self.log = shared.log_block(own.node),
             Module::Ldm => {
                 let block = LdmBlock::new(own, shared.ldm_shared(assignment), assignment.seed);
+                let block = block.with_voters(shared.has_voters());
                 self.ldm = Some(block.with_readers(shared.readers_of(assignment.thread)));
             }
             Module::Query => {

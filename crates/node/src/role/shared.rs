@@ -248,6 +248,11 @@ impl Shared {
         &self.supervision
     }
 
+    /// Whether the node belongs to a cluster with voters.
+    pub(super) fn has_voters(&self) -> bool {
+        self.member.is_some()
+    }
+
     /// The same shared memory of a node of a cluster. It serves clients once the cluster has admitted it.
     pub fn with_member(mut self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
         self.supervision.is_member = true;

@@ -11,8 +11,8 @@ use crate::inbox::*;
 /// The types that signals contain, each with its encoding.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
-    /// Set for the layouts of one version: what later versions add is left out, and so are first versions, which
-    /// a later release may forget.
+    /// Set for the layouts of one version: what later versions add is left out, and so are first versions,
+    /// which a later release may forget.
     version: Option<u16>,
     types: BTreeMap<&'static str, String>,
     /// Number, name, first version and fields.

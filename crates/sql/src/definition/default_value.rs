@@ -55,8 +55,8 @@ pub(super) fn is_updated_by_clock(column: &ColumnDefinition, written: Option<&Ex
         .map_err(|_| Error::new(ErrorCode::InvalidOnUpdate, format!("Invalid ON UPDATE clause for '{name}' column")))
 }
 
-/// Whether DEFAULT is CURRENT_TIMESTAMP with the digits of the column. Error 1067 for a column of another type
-/// or number of digits.
+/// Whether DEFAULT is CURRENT_TIMESTAMP with the digits of the column. Error 1067 for a column of another
+/// type or number of digits.
 fn is_clock_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<bool> {
     let Some(Expression::Function(call)) = written else { return Ok(false) };
     let digits = match call.arguments.as_slice() {

@@ -47,9 +47,9 @@ fn is_timestamp(column: &ColumnDefinition) -> bool {
 /// The definition of a column of the resulting table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Definition {
-    /// That of the table; whether it is a TIMESTAMP.
+    /// The definition in the table; whether it is a TIMESTAMP.
     Old(bool),
-    /// That of the change with this number.
+    /// The definition in the change with this number.
     Change(usize),
 }
 

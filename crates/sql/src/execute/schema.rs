@@ -57,8 +57,8 @@ pub(crate) struct SchemaState {
 pub(crate) enum AfterSchemaChange {
     /// The statement's answer.
     Answer,
-    /// The answer of a statement that alters a table; or the statement again, if others have changed the table
-    /// meanwhile.
+    /// The answer of a statement that alters a table; or the statement again, if others have changed the
+    /// table meanwhile.
     Alter(Box<DefinitionRetry>),
     /// Another change.
     Change(Box<SchemaChange>),

@@ -426,7 +426,7 @@ pub struct LoadData {
     pub skipped_lines: u64,
     /// The target of each field; `None` for all columns of the table in their order.
     pub fields: Option<Vec<LoadField>>,
-    /// Whether the statement has a list of fields. Those of a view are added to a statement without one.
+    /// Whether the statement has a list of fields. A statement without one gets the fields of a view.
     pub has_field_list: bool,
     /// The assignments of SET. The variables of `fields` become the parameters of a row: the first field is
     /// parameter 0.

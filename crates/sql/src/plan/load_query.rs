@@ -134,7 +134,7 @@ impl<'m> QueryMaker<'m> {
     /// The queries.
     ///
     /// # Errors
-    /// Those of planning a query.
+    /// Errors of planning a query.
     pub fn finish(mut self) -> Result<LineQueries> {
         if !self.items.is_empty() {
             self.plan_query()?;

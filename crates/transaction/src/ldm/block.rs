@@ -66,6 +66,8 @@ pub struct LdmBlock {
     pub(super) shared: LdmShared,
     /// The membership epoch that this instance has started; 0 on a node alone.
     pub(super) epoch: Epoch,
+    /// Whether the node belongs to a cluster with voters, which admit its lives.
+    pub(super) has_voters: bool,
     /// The epoch in which a cluster with voters admitted this life of the node; 0 before.
     pub(super) admitted: Epoch,
     /// Nodes that have left the cluster. Nothing waits for them.
@@ -111,6 +113,7 @@ impl LdmBlock {
         LdmBlock {
             own,
             epoch: Epoch(0),
+            has_voters: false,
             admitted: Epoch(0),
             gone: NodeWords::default(),
             late: LateNodes::default(),
@@ -150,6 +153,13 @@ impl LdmBlock {
         self
     }
 
+    /// A block of a cluster whose voters admit each life of a node.
+    #[must_use]
+    pub fn with_voters(mut self, has_voters: bool) -> LdmBlock {
+        self.has_voters = has_voters;
+        self
+    }
+
     /// Sets the number of bytes not yet taken by the log from which new writes wait.
     pub fn set_untaken_record_bytes_max(&mut self, bytes: usize) {
         self.records.set_untaken_bytes_max(bytes);
@@ -163,8 +173,8 @@ impl LdmBlock {
             return WireSignal::recycle(Signal::Ldm(signal), context.buffers);
         }
         match signal {
-            // A read at a life that is not admitted may mean the life before. It waits, and its sender learns of
-            // the loss meanwhile; or all nodes start, and the sender has begun the epoch before this node.
+            // A read at a life that is not admitted may mean the life before. It waits, and its sender learns
+            // of the loss meanwhile; or all nodes start, and the sender has begun the epoch before this node.
             LdmSignal::ReadRows(ReadRows { reply_to, .. })
                 if self.has_voters && self.epoch.0 == 0 && reply_to.node != self.own.node =>
             {

@@ -1,4 +1,5 @@
-//! Hot path: at most 40 instructions per row, not counting the copy. A long row is compared with its predecessor.
+//! Hot path: at most 40 instructions per row, not counting the copy. A long row is compared with its
+//! predecessor.
 //!
 //! The log records of one ldm, formed at commit, or at the prepare of a long participant, and delivered to
 //! the log block at the end of the turn. While no commit waits for the log, records of several turns are
@@ -162,8 +163,8 @@ impl RecordStream {
         self.buffer.delete(row, &builder.key);
     }
 
-    /// Adds a long image: its difference from the committed version below if it has at most half of the bytes,
-    /// otherwise the whole image.
+    /// Adds a long image: its difference from the committed version below if it has at most half of the
+    /// bytes, otherwise the whole image.
     #[inline(never)]
     fn add_long(
         &mut self,

@@ -33,8 +33,8 @@ pub struct QueryBlock {
     catalog: Arc<Catalog>,
     partitions: HashMap<PartitionId, ReadablePartition, FixedState>,
     reader: RowReader,
-    /// Whether the node waits for its first epoch in a cluster with voters. Its ldms then keep the requests of
-    /// other nodes.
+    /// Whether the node waits for its first epoch in a cluster with voters. Its ldms then keep the requests
+    /// of other nodes.
     awaits_epoch: bool,
     /// The counters of this block. Counts of reads are in `reader`.
     counted: QueryCounters,
@@ -230,8 +230,9 @@ impl QueryBlock {
     }
 }
 
-/// Sends a read to the ldm of this node that has the partition. Reads come here only if this node has a replica,
-/// which chains do not name if it was added later. All replicas of a partition are at the same instance.
+/// Sends a read to the ldm of this node that has the partition. Reads come here only if this node has a
+/// replica, which chains do not name if it was added later. All replicas of a partition are at the same
+/// instance.
 fn forward(catalog: &Catalog, request: ReadRows, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
     match catalog.distribution.owner(request.partition) {
         Some(owner) => {

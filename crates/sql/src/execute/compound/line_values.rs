@@ -5,7 +5,6 @@
 
 use junctor_expression::{Parameters, ParametersBuilder};
 use junctor_model::error::Result;
-use junctor_model::value::Value;
 
 use super::drive::unexpected_step;
 use super::insert::Insert;
@@ -62,9 +61,9 @@ impl LineValues {
     }
 }
 
-/// Computes the values of lines, and adds the lines to the batch. A line whose queries warn is the last one of
-/// its batch, so that warnings are in the order of the lines. Errors: those of the first line that fails, if
-/// the batch is empty; otherwise the error is kept until the batch is inserted.
+/// Computes the values of lines, and adds the lines to the batch. A line whose queries warn is the last one
+/// of its batch, so that warnings are in the order of the lines. Errors: those of the first line that fails,
+/// if the batch is empty; otherwise the error is kept until the batch is inserted.
 pub(super) fn compute_lines(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<LineStep> {
     let (Some(source), Some(plan)) = (insert.work.source.as_deref_mut(), insert.plan.load.as_ref()) else {
         unexpected_step("values of a line without a file")
@@ -157,8 +156,9 @@ impl Computer<'_> {
         let made = made.and_then(|()| builder.append_to(parameters));
         context.engine.work.builder = builder;
         made?;
-        let variable = |name: &Box<str>| (name.clone(), context.session.variables.user_variable(name));
-        let assigned: Vec<(Box<str>, Value)> = self.plan.queries.assigned.iter().map(variable).collect();
+        let variables = &context.session.variables;
+        let names = self.plan.queries.assigned.iter();
+        let assigned = names.map(|name| (name.clone(), variables.user_variable(name))).collect();
         self.source.start_line(context, &query.query, assigned);
         self.values.is_running = true;
         Ok(())

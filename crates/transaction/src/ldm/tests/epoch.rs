@@ -261,7 +261,8 @@ fn a_life_that_is_not_admitted_answers_no_reads_of_other_nodes() {
     let change = PartitionChange::Create { chain: vec![ldm(1), ldm(2)] };
     let reply_to = Address::new(NodeId(2), Module::Main, 0);
     let (operation, layout) = (OperationId(0), Arc::clone(&table.layout));
-    let create = ChangePartition { operation, reply_to, partition, layout, change };
+    let epoch = Epoch(0);
+    let create = ChangePartition { operation, reply_to, partition, layout, change, epoch };
     harness.send(ldm(2), reply_to, Signal::Ldm(LdmSignal::ChangePartition(create)));
     deliver_to_backup(&mut harness);
     // A node that reads what it has read before: the read means the life before, which had all rows.
