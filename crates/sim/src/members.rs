@@ -209,8 +209,7 @@ impl Members {
 
     fn is_main(&self, simulation: &mut ClusterSimulation, node: NodeId, is: fn(&MainBlock) -> bool) -> bool {
         let threads = self.plans[usize::from(node.0) - 1].threads.len() as u16;
-        (0..threads)
-            .any(|thread| simulation.host_mut(node, thread).and_then(|host| host.main()).is_some_and(is))
+        (0..threads).any(|thread| simulation.host_mut(node, thread).and_then(|host| host.main()).is_some_and(is))
     }
 
     /// The membership that a running node has installed, and the last epoch that its blocks have started.
