@@ -273,6 +273,10 @@ fn a_statement_that_would_grow_without_bound_is_refused() {
     let text = format!("SELECT 1 FROM t WHERE v IN (1{})", ", v".repeat(1_000));
     assert_eq!(rows(&mut instant, &text), Err(1235));
     assert!(rows(&mut copied, &text).is_ok_and(|rows| rows.len() == 1));
+    // The limit is one of the statement, whichever of its parts name the column.
+    let part = format!("SELECT 1 FROM t WHERE v IN (1{})", ", v".repeat(400));
+    assert_eq!(rows(&mut instant, &format!("{part} UNION ALL {part}")), Err(1235));
+    assert!(rows(&mut instant, &part).is_ok_and(|rows| rows.len() == 1));
     let doubled = "ALTER TABLE t ADD COLUMN u INT AS (v + v) VIRTUAL, ADD COLUMN w INT AS (u + u) VIRTUAL";
     assert_eq!(rows(&mut instant, &format!("{doubled}, ALGORITHM=INSTANT")), Err(1845));
     run(&mut instant, doubled);

@@ -18,6 +18,8 @@ use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeS
 const CUT_MIN: Duration = Duration::from_millis(25);
 /// Time without a report of a member during which no other member is evicted for a cut.
 const REPORT_MAX: Duration = Duration::from_millis(15);
+/// Maximum time for which a report is on its way, or waits for this node.
+const REPORT_AGE_MAX: Duration = Duration::from_millis(50);
 /// Silence after which all nodes of a group count as lost. The others stop, because nothing of the group can
 /// be read or changed.
 const GROUP_SILENCE_MAX: Duration = Duration::from_millis(3000);
@@ -375,14 +377,15 @@ impl Member {
         up == Some(record.incarnation) && self.hears(record.node)
     }
 
-    /// Whether a member has reported after this one learned that another node of its group is gone, or knows
-    /// it itself. The power of both may have failed at once, and only the end of the other has been noticed.
+    /// Whether a member has sent a report since another node of its group is gone, or knows it itself. The power of both may have failed at once, and only the end of the other has been noticed.
     /// An eviction of the other would then take the mark from a disk that the first may not have any more.
     fn has_outlived(&self, record: &NodeRecord, node: NodeId, membership: &Membership) -> bool {
         let is_of_group = membership.record(node).is_some_and(|it| it.group == record.group);
         let (Some(lost), Some(peer)) = (self.peers.get(&node), self.peers.get(&record.node)) else { return true };
         let hears = |report: &NodeReport| NodeSet::from_words(report.hears).contains(node);
-        !is_of_group || peer.reported >= lost.gone || peer.report.is_some_and(|report| !hears(&report))
+        // A report that still hears the node may be from before the loss, or hear its next life.
+        let is_later = peer.reported >= lost.gone.plus(REPORT_AGE_MAX);
+        !is_of_group || is_later || peer.report.is_some_and(|report| !hears(&report))
     }
 
     /// Whether this life of a member is gone for certain.

@@ -8,7 +8,7 @@ use junctor_model::id::{ColumnNumber, TableOwner};
 use junctor_model::schema::{Dictionary, SYSTEM_DATABASES, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::block::MergedView;
@@ -226,6 +226,9 @@ pub struct Environment<'a> {
     /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
     /// live.
     pub purges: bool,
+    /// Counts the nodes that the expressions of unstored columns add to the statement; `None` outside of
+    /// statements.
+    pub added_nodes: Option<&'a Cell<usize>>,
     /// Collects the warnings of planning; `None` where nobody reads them.
     pub notes: Option<&'a PlanNotes>,
     /// Collects the rights that the statement needs; `None` for expressions that need none.
@@ -259,6 +262,7 @@ impl<'a> Environment<'a> {
             parameter_values: &[],
             execution_values: &[],
             purges: false,
+            added_nodes: None,
             notes: None,
             access: None,
         }

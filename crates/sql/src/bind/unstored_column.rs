@@ -19,8 +19,8 @@ const NODES_MAX: usize = 256;
 /// Maximum number of levels of such an expression. An expression of a statement has at most 256, and signals
 /// carry 384.
 const LEVELS_MAX: usize = 64;
-/// Maximum number of nodes that the columns of one table add to a statement. A statement may name a column
-/// once every few bytes.
+/// Maximum number of nodes that unstored columns add to a statement. A statement may name a column once every
+/// few bytes.
 const ADDED_NODES_MAX: usize = 65_536;
 
 /// The unstored columns of a table.
@@ -28,7 +28,9 @@ pub(crate) struct UnstoredColumns<'a> {
     layout: &'a TableLayout,
     /// Each column with its expression, in which the unstored columns before it are columns.
     values: Vec<(ColumnNumber, Expression)>,
-    added_nodes: Cell<usize>,
+    /// Number of nodes that the statement has got; `None` if these columns alone count.
+    added_nodes_of_statement: Option<&'a Cell<usize>>,
+    own_added_nodes: Cell<usize>,
 }
 
 /// What takes the place of the other columns.
@@ -37,7 +39,12 @@ type Leaf<'l> = &'l dyn Fn(ColumnNumber) -> Option<Expression>;
 impl<'a> UnstoredColumns<'a> {
     /// Errors: those of binding.
     pub fn of(environment: &Environment<'a>, layout: &'a Arc<TableLayout>) -> Result<UnstoredColumns<'a>> {
-        let mut unstored = UnstoredColumns { layout, values: Vec::new(), added_nodes: Cell::new(0) };
+        let mut unstored = UnstoredColumns {
+            layout,
+            values: Vec::new(),
+            added_nodes_of_statement: environment.added_nodes,
+            own_added_nodes: Cell::new(0),
+        };
         let columns = layout.definition.columns.iter().zip(0..);
         let mut columns = columns.filter(|(column, _)| column.is_unstored()).peekable();
         if columns.peek().is_none() {
@@ -187,9 +194,10 @@ impl<'a> UnstoredColumns<'a> {
     fn value(&self, column: ColumnNumber, name: &str, leaf: Leaf<'_>) -> Option<Result<Expression>> {
         let (_, value) = self.values.iter().find(|(known, _)| *known == column)?;
         let mut value = value.clone();
-        let mut nodes = self.added_nodes.get();
+        let added_nodes = self.added_nodes_of_statement.unwrap_or(&self.own_added_nodes);
+        let mut nodes = added_nodes.get();
         value.visit(&mut |_| nodes += 1);
-        self.added_nodes.set(nodes);
+        added_nodes.set(nodes);
         if nodes > ADDED_NODES_MAX {
             return Some(Err(too_complex()));
         }

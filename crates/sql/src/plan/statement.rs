@@ -1,5 +1,6 @@
 //! Plans by kind of statement, and the planning of a whole statement.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::ResultType;
@@ -218,7 +219,8 @@ pub fn plan_statement(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
     let notes = PlanNotes::default();
-    let noting = Environment { notes: Some(&notes), ..*environment };
+    let added_nodes = Cell::new(0);
+    let noting = Environment { notes: Some(&notes), added_nodes: Some(&added_nodes), ..*environment };
     let planned = plan_noting(&noting, statement, find_virtual)?;
     let mut notes = notes.into_inner();
     Ok(match planned {

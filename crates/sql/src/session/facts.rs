@@ -292,6 +292,7 @@ pub(super) fn with_environment<T>(
         parameter_values: &facts.engine.work.planning_values,
         execution_values: &facts.engine.work.execution_values,
         purges: false,
+        added_nodes: None,
         notes: None,
         access,
     })

@@ -600,6 +600,7 @@ impl Engine {
             parameter_values: &[],
             execution_values: &[],
             purges: false,
+            added_nodes: None,
             notes: None,
             access: None,
         };

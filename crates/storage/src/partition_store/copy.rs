@@ -59,8 +59,14 @@ impl PartitionStore {
         Ok(())
     }
 
+    /// From now on, rows are put by [`PartitionStore::put_copy`] with this number.
+    pub fn begin_copy(&mut self, number: CommitNumber) {
+        self.copied_at = Some(number);
+    }
+
     /// All rows are copied. The versions that snapshots below the last change need are not here.
     pub fn end_copy(&mut self, number: CommitNumber) {
+        self.copied_at = None;
         self.copy_floor = self.newest_commit.max(number);
     }
 }

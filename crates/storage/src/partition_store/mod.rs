@@ -65,6 +65,8 @@ pub struct PartitionStore {
     /// The same for versions that a copy of the rows has left out. Unlike the other floor, it lets purge
     /// nothing.
     copy_floor: CommitNumber,
+    /// The number of the rows that are being copied from another replica.
+    copied_at: Option<CommitNumber>,
     /// Cache of recently purged rows with long version chains, each with the commit number of the oldest
     /// version that was kept.
     purged_deep: Box<[(RowId, CommitNumber)]>,
@@ -155,6 +157,7 @@ impl PartitionStore {
             newest_commit: CommitNumber(0),
             snapshot_floor: CommitNumber(0),
             copy_floor: CommitNumber(0),
+            copied_at: None,
             purged_deep: Box::default(),
             live_rows: 0,
             is_replaying: false,

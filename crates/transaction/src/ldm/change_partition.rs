@@ -82,7 +82,10 @@ impl LdmBlock {
         if self.partitions.find(partition).is_some() {
             return;
         }
-        let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
+        let mut store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
+        if let Some(at) = self.copies_at {
+            store.begin_copy(at);
+        }
         let token = OwnerToken::new();
         let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
         // The chains of catalogs do not name a node that was added to the group as one more replica.

@@ -30,6 +30,8 @@ const COLLECTED_BYTES: usize = 16 * 1024;
 const UNTAKEN_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
 /// Bytes of an image up to which its record has all of it (`docs/decisions/0086-edits-in-the-log.md`).
 const WHOLE_IMAGE_BYTES_MAX: usize = 1024;
+/// Maximum capacity in bytes of a buffer of images or edits that is kept for the next row.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Buffers kept for reuse.
 const SPARE_BUFFERS_MAX: usize = 8;
 
@@ -182,6 +184,11 @@ impl RecordStream {
                 self.buffer.edit(row, number, image, edits);
             }
             _ => self.buffer.put(row, image),
+        }
+        for buffer in [base, edits] {
+            if buffer.capacity() > KEPT_BYTES_MAX {
+                *buffer = Vec::new();
+            }
         }
     }
 

@@ -74,6 +74,7 @@ pub(super) fn redefines(change: &TableChange, table: &TableDefinition) -> bool {
 }
 
 /// A column of the new table.
+#[derive(Clone)]
 struct NewColumn {
     definition: ColumnDefinition,
     /// The column of the old table whose values it has.
@@ -82,6 +83,7 @@ struct NewColumn {
     written: Option<WrittenColumn>,
 }
 
+#[derive(Clone)]
 struct WrittenColumn {
     default: Option<DefaultValue>,
     on_update: Option<Expression>,
@@ -603,6 +605,7 @@ impl<'a> Draft<'a> {
         if !self.add_columns(algorithm, context)? {
             return Ok(None);
         }
+        let columns_of_copy = self.columns.clone();
         self.leave_dropped();
         let hidden = self.old.columns.iter().filter(|column| column.is_hidden_key()).cloned();
         let columns: Vec<ColumnDefinition> =
@@ -637,6 +640,7 @@ impl<'a> Draft<'a> {
         expression::check_table(&new, context)?;
         time_to_live::check(&new, context)?;
         if !can_leave_unstored(&new, context)? {
+            self.columns = columns_of_copy;
             return Ok(None);
         }
         Ok(Some(self.redefinition(new, None, renamed_columns)))

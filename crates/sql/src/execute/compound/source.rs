@@ -237,17 +237,17 @@ impl Source {
     ) {
         (self.collects, self.has_ended, self.taken) = (true, false, 0);
         self.collected.clear();
-        match query {
-            QueryPlan::Tree(plan) => self.run(context, |context| {
-                let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
-                start_tree_after(context, plan, &input, assigned)
-            }),
-            query => self.start(context, query),
-        }
+        let QueryPlan::Tree(plan) = query else { return self.start(context, query) };
+        let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
+        self.run(context, |context| {
+            let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
+            start_tree_after(context, plan, &input, assigned)
+        });
+        context.session.variables.select_limit = select_limit;
     }
 
     /// The only row of a query of a line, once it has ended. Otherwise requests the next step of the query.
-    /// Errors: those of the query.
+    /// Errors: those of the query; `UnknownError` if it had no row.
     pub(super) fn line_values(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Option<Vec<u8>>> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -256,7 +256,8 @@ impl Source {
             self.request_step(context);
             return Ok(None);
         }
-        Ok(RowPackets::new(&self.collected).next().map(|row| row.into_owned()))
+        let row = RowPackets::new(&self.collected).next().ok_or_else(Error::broken_reply)?;
+        Ok(Some(row.into_owned()))
     }
 
     /// Runs one step of the query as if it were the session's own statement, and collects its output.

@@ -149,6 +149,7 @@ fn planned_with_rows(
         parameter_values: &[],
         execution_values: &[],
         purges: false,
+        added_nodes: None,
         notes: None,
         access: None,
     };

@@ -48,8 +48,8 @@ struct PlacedTable {
 struct PageRecord {
     /// The cells that the present round must read, including those that it has read already.
     visited: u64,
-    /// The commit number at which the round of the newest entry began. Every commit that is in no entry has a
-    /// higher number.
+    /// The commit number at which the round of the newest entry began, or one below the number of the rows
+    /// that were still being copied then. Every commit that is in no entry has a higher number.
     written: CommitNumber,
     /// The frames of all entries, the oldest first.
     frames: Vec<StoredFrame>,
@@ -108,7 +108,9 @@ impl PartitionStore {
                 is_unchanged = false;
             }
         }
-        (!is_unchanged).then(|| CheckpointCursor::new(partition, begin, cells))
+        // Rows that are copied during the round or after it get the number of the copy.
+        let written = self.copied_at.map_or(begin, |copied| begin.min(CommitNumber(copied.0.saturating_sub(1))));
+        (!is_unchanged).then(|| CheckpointCursor::new(partition, (begin, written), cells))
     }
 
     /// The page table that the newest manifest names. Calls `add(file, bytes)` for the bytes of each file
@@ -146,7 +148,7 @@ impl PartitionStore {
             }
             return;
         }
-        let begin = cursor.begin();
+        let written = cursor.written();
         let (results, table) = cursor.into_results();
         self.checkpointed.table = Some(table);
         for PageResult { page, is_whole, retouched, frames } in results {
@@ -154,7 +156,7 @@ impl PartitionStore {
             if retouched != 0 {
                 touched[page as usize] |= retouched;
             }
-            record.written = begin;
+            record.written = written;
             match is_whole {
                 true => record.frames = frames,
                 false => record.frames.extend(frames),
@@ -197,7 +199,7 @@ impl PartitionStore {
             match result {
                 Some(PageResult { is_whole, frames, .. }) => {
                     let kept = if *is_whole { &[][..] } else { &record.frames[..] };
-                    PageAfter { page, written: cursor.begin(), kept, added: frames }
+                    PageAfter { page, written: cursor.written(), kept, added: frames }
                 }
                 None => PageAfter { page, written: record.written, kept: &record.frames, added: &[] },
             }

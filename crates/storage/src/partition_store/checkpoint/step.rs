@@ -21,6 +21,8 @@ const ROWS: usize = ROWS_PER_CELL as usize;
 pub struct CheckpointCursor {
     partition: PartitionId,
     begin: CommitNumber,
+    /// The frames have every commit that is visible at `begin` and has at most this number.
+    written: CommitNumber,
     newest: CommitNumber,
     cells_left: u64,
     /// The next page to examine.
@@ -76,10 +78,15 @@ struct LongRow {
 }
 
 impl CheckpointCursor {
-    pub(super) fn new(partition: PartitionId, begin: CommitNumber, cells_left: u64) -> CheckpointCursor {
+    pub(super) fn new(
+        partition: PartitionId,
+        (begin, written): (CommitNumber, CommitNumber),
+        cells_left: u64,
+    ) -> CheckpointCursor {
         CheckpointCursor {
             partition,
             begin,
+            written,
             newest: begin,
             cells_left,
             page: 0,
@@ -100,6 +107,11 @@ impl CheckpointCursor {
     /// The number at which the round began.
     pub fn begin(&self) -> CommitNumber {
         self.begin
+    }
+
+    /// Commits that the round may lack have higher numbers.
+    pub(super) fn written(&self) -> CommitNumber {
+        self.written
     }
 
     /// The highest number whose commit may be in the frames. The manifest is written once it is durable.

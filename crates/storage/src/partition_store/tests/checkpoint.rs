@@ -247,6 +247,32 @@ fn the_next_round_writes_a_version_that_was_open_in_this_one() {
 }
 
 #[test]
+fn the_next_round_writes_rows_that_were_copied_after_this_one() {
+    let copied = CommitNumber(10);
+    let mut store = store();
+    let layout = store.layout().clone();
+    store.begin_copy(copied);
+    let put = |store: &mut PartitionStore, id: i32| {
+        let (key, hash) = integer_key(id);
+        let image = row_image(&layout, id, &values(id));
+        store.put_copy(RowId(id as u32), HashedKey { hash, key: &key }, &image, copied).unwrap();
+    };
+    (0..20).for_each(|id| put(&mut store, id));
+    let mut files = Files::default();
+    let (cursor, _) = write(&mut store, &mut files, 1, 12);
+    // This one comes during the round.
+    put(&mut store, 20);
+    store.end_checkpoint(cursor, true);
+    (21..40).for_each(|id| put(&mut store, id));
+    store.end_copy(copied);
+    let (cursor, table) = write(&mut store, &mut files, 2, 13);
+    store.end_checkpoint(cursor, true);
+    let mut loaded = load(&files, &table).unwrap();
+    build(&mut loaded);
+    assert_eq!(loaded.digest(CommitNumber(13)), store.digest(CommitNumber(13)));
+}
+
+#[test]
 fn deltas_of_a_page_do_not_pile_up() {
     let mut store = store();
     let layout = store.layout().clone();
