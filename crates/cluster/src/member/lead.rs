@@ -377,8 +377,9 @@ impl Member {
         up == Some(record.incarnation) && self.hears(record.node)
     }
 
-    /// Whether a member has sent a report since another node of its group is gone, or knows it itself. The power of both may have failed at once, and only the end of the other has been noticed.
-    /// An eviction of the other would then take the mark from a disk that the first may not have any more.
+    /// Whether a member has sent a report since another node of its group is gone, or knows it itself. The
+    /// power of both may have failed at once, and only the end of the other has been noticed. An eviction of
+    /// the other would then take the mark from a disk that the first may not have any more.
     fn has_outlived(&self, record: &NodeRecord, node: NodeId, membership: &Membership) -> bool {
         let is_of_group = membership.record(node).is_some_and(|it| it.group == record.group);
         let (Some(lost), Some(peer)) = (self.peers.get(&node), self.peers.get(&record.node)) else { return true };
