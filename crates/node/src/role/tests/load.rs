@@ -45,6 +45,26 @@ impl Node {
             }
         }
     }
+
+    /// Loads three rows. After so many signals session 2 executes `kill`, or the connection closes if it is
+    /// empty. Checks that all rows are there or none, and returns whether the signals came to that number.
+    fn load_with_kill(&mut self, statement: &str, parts: &[&str], (steps, kill): (i32, &str)) -> bool {
+        let mut before = steps;
+        self.load_by(statement, parts, &mut |node| {
+            if before == 0 && kill.is_empty() {
+                node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
+            } else if before == 0 {
+                node.begin_query(2, kill);
+            }
+            before -= 1;
+        });
+        self.run();
+        // The answer to `kill`, if it was sent.
+        self.answer(2);
+        let count = self.query(2, "SELECT COUNT(*) FROM d.t");
+        assert!(count == ["0"] || count == ["3"], "{kill} after {steps} steps: {count:?}");
+        before < 0
+    }
 }
 
 #[test]
@@ -72,20 +92,7 @@ fn a_kill_at_any_moment_of_a_load_leaves_all_rows_or_none() {
     for steps in 0..60 {
         for kill in ["KILL QUERY 1", "KILL 1", ""] {
             let mut node = node();
-            let mut before = steps;
-            node.load(&["1\ta\n", "2\tb\n", "3\tc\n"], &mut |node| {
-                if before == 0 && kill.is_empty() {
-                    node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
-                } else if before == 0 {
-                    node.begin_query(2, kill);
-                }
-                before -= 1;
-            });
-            node.run();
-            // The answer to KILL, if it was sent.
-            node.answer(2);
-            let count = node.query(2, "SELECT COUNT(*) FROM d.t");
-            assert!(count == ["0"] || count == ["3"], "{kill} after {steps} steps: {count:?}");
+            let is_hit = node.load_with_kill(LOAD, &["1\ta\n", "2\tb\n", "3\tc\n"], (steps, kill));
             match kill {
                 "KILL QUERY 1" => {
                     assert!(node.answer(1).is_some(), "{kill} after {steps} steps");
@@ -93,7 +100,7 @@ fn a_kill_at_any_moment_of_a_load_leaves_all_rows_or_none() {
                     assert_eq!(node.query(1, "SELECT 1"), ["1"], "{kill} after {steps} steps");
                     assert_eq!(node.resources_held(), 2, "{kill} after {steps} steps");
                 }
-                _ if before < 0 => {
+                _ if is_hit => {
                     assert_eq!(node.query(2, "SELECT COUNT(*) FROM information_schema.PROCESSLIST"), ["1"])
                 }
                 _ => {}
@@ -129,23 +136,21 @@ fn queries_of_set_run_for_each_line_whatever_the_sizes_of_the_parts() {
 }
 
 #[test]
+fn queries_of_set_have_their_row_whatever_sql_select_limit_is() {
+    let mut node = node_with_names();
+    node.execute(1, &["SET sql_select_limit = 0"]);
+    node.load_by(LOAD_WITH_QUERIES, &["1\ta\n2\tb\n"], &mut |_| {});
+    assert_eq!(node.answer(1).expect("a request")[4..], *b"\xfbf");
+    assert_eq!(node.rows(1), Vec::<String>::new());
+    assert_eq!(node.query(2, "SELECT CONCAT(id, v) FROM d.t ORDER BY id"), ["1one", "2two"]);
+}
+
+#[test]
 fn a_kill_while_queries_of_set_run_leaves_all_rows_or_none() {
     for steps in 0..90 {
         for kill in ["KILL QUERY 1", "KILL 1", "ALTER TABLE d.names ADD x INT", "DROP TABLE d.names", ""] {
             let mut node = node_with_names();
-            let mut before = steps;
-            node.load_by(LOAD_WITH_QUERIES, &["1\ta\n2\tb\n", "3\tc\n"], &mut |node| {
-                if before == 0 && kill.is_empty() {
-                    node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
-                } else if before == 0 {
-                    node.begin_query(2, kill);
-                }
-                before -= 1;
-            });
-            node.run();
-            node.answer(2);
-            let count = node.query(2, "SELECT COUNT(*) FROM d.t");
-            assert!(count == ["0"] || count == ["3"], "{kill} after {steps} steps: {count:?}");
+            node.load_with_kill(LOAD_WITH_QUERIES, &["1\ta\n2\tb\n", "3\tc\n"], (steps, kill));
             if kill == "KILL 1" || kill.is_empty() {
                 continue;
             }

@@ -461,6 +461,13 @@ fn large_expressions_of_virtual_columns_are_stored() {
     assert!(!is_copied(&format!("ADD x INT AS ({})", greatest(200)), &dictionary));
     assert!(is_copied(&format!("ADD x INT AS ({}v{})", "ABS(".repeat(70), ")".repeat(70)), &dictionary));
     assert!(!is_copied(&format!("ADD x INT AS ({}v{})", "ABS(".repeat(20), ")".repeat(20)), &dictionary));
+    // A copy has no dropped column, also if it is made for the size of an expression only.
+    let mut with_dropped = with_table("CREATE TABLE a (id INT PRIMARY KEY, v INT, w INT)");
+    let dropped = redefined("ALTER TABLE a DROP COLUMN w", &with_dropped);
+    assert!(dropped.copy.is_none() && dropped.new.columns.iter().any(|column| column.is_dropped()));
+    with_dropped.put_table(dropped.new);
+    let copied = redefined(&format!("ALTER TABLE a ADD x INT AS ({})", greatest(300)), &with_dropped);
+    assert!(copied.copy.is_some() && copied.new.columns.iter().all(|column| !column.is_dropped()));
     // The nodes of a column count in each column that reads it.
     let first = redefined(&format!("ALTER TABLE a ADD x INT AS ({})", greatest(100)), &dictionary);
     dictionary.put_table(first.new);
