@@ -20,12 +20,12 @@ pub fn begin_packet(out: &mut Vec<u8>) -> usize {
 /// full packets and a shorter, perhaps empty, last one. All get the sequence number 0.
 #[inline]
 pub fn end_packet(out: &mut Vec<u8>, start: usize) {
-    let payload = out.len() - start - PACKET_HEADER_BYTES;
-    if payload >= PACKET_PAYLOAD_MAX {
+    let (header, payload) = out[start..].split_first_chunk_mut().expect("begin_packet reserved the header");
+    if payload.len() >= PACKET_PAYLOAD_MAX {
         return split(out, start);
     }
     // The sequence number is the fourth byte: 0.
-    out[start..start + PACKET_HEADER_BYTES].copy_from_slice(&(payload as u32).to_le_bytes());
+    *header = (payload.len() as u32).to_le_bytes();
 }
 
 /// The first byte of a NULL, in place of a length.

@@ -136,7 +136,6 @@ impl RowPlan {
             match *step {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
-                Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
                 ref other => append_other_text(other, row, out),
             }
         }

@@ -537,21 +537,26 @@ fn emit_each<const MARKS_MISSING: bool>(
     encode: impl Fn(RowView<'_>, &mut Vec<u8>),
 ) -> Option<usize> {
     let StoredBatch { store, images, view } = *batch;
-    // Computed before the loop, whose registers would otherwise hold `position` and `view`.
-    let wanted = view.rows_max.saturating_sub(position.rows);
-    let mut emitted = 0;
-    let stopped_at = images.iter().position(|stored| {
+    // Computed before the loop, whose registers would otherwise hold `position` and `view`. A position has room
+    // for a row.
+    let wanted = view.rows_max.saturating_sub(position.rows).max(1);
+    let mut left = wanted;
+    let mut rest = images.iter();
+    let stopped_at = loop {
+        let Some(stored) = rest.next() else { break None };
         if stored.is_empty() {
             if MARKS_MISSING {
                 out.extend_from_slice(&MISSING);
             }
-            return false;
+            continue;
         }
         encode(store.view_stored(stored, image), out);
-        emitted += 1;
-        emitted >= wanted || out.len() >= REPLY_BYTES_MAX
-    });
-    position.rows += emitted;
+        left -= 1;
+        if left == 0 || out.len() >= REPLY_BYTES_MAX {
+            break Some(images.len() - rest.len() - 1);
+        }
+    };
+    position.rows += wanted - left;
     stopped_at
 }
 
