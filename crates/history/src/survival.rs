@@ -131,14 +131,16 @@ fn writers(transactions: &[Transaction]) -> BTreeMap<(Key, u64), usize> {
 struct RegisterVersions {
     /// The version under which each value was read, by its own writer too.
     of_values: BTreeMap<(Key, u64), u64>,
-    /// The value of each version that was certainly committed: the writer's commit was acknowledged, or
-    /// another transaction has read the value.
+    /// The value of each version that was committed: the writer's commit was acknowledged, or else another
+    /// transaction has read the value. A restart may lose what was only read, and its version number is free
+    /// again.
     committed: BTreeMap<(Key, u64), u64>,
 }
 
 impl RegisterVersions {
     fn new(transactions: &[Transaction], writers: &BTreeMap<(Key, u64), usize>) -> Self {
         let mut versions = Self::default();
+        let mut acknowledged = BTreeMap::new();
         for (position, transaction) in transactions.iter().enumerate() {
             for operation in transaction.operations() {
                 let Operation::Read { key, seen: ReadValue::Version { version, value }, .. } = *operation else {
@@ -147,11 +149,14 @@ impl RegisterVersions {
                 versions.of_values.insert((key, value), version);
                 // A write that was undone has no writer.
                 let Some(&writer) = writers.get(&(key, value)) else { continue };
-                if transaction.outcome == Outcome::Committed || writer != position {
+                if transactions[writer].outcome == Outcome::Committed {
+                    acknowledged.insert((key, version), value);
+                } else if writer != position {
                     versions.committed.insert((key, version), value);
                 }
             }
         }
+        versions.committed.extend(acknowledged);
         versions
     }
 }
@@ -170,6 +175,8 @@ fn observed_writes(transaction: &Transaction) -> impl Iterator<Item = (Key, u64)
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
     use crate::history::Statement;
 
@@ -276,7 +283,7 @@ mod tests {
             BTreeMap::from([register, (X, ReadValue::Values(list.to_vec()))])
         };
         let judged = |others: &[Transaction], found: &BTreeMap<Key, ReadValue>| {
-            let transactions = [std::slice::from_ref(&unknown), others].concat();
+            let transactions = [slice::from_ref(&unknown), others].concat();
             let survival = judge(&transactions, 0, found, Durability::Disk);
             (survival.faults, survival.forgotten.into_iter().collect::<Vec<_>>())
         };
@@ -288,6 +295,9 @@ mod tests {
         assert_eq!(judged(&later, &found(2, 30, &[9])).0.len(), 1);
         // Another transaction has read its register.
         let reader = committed(3, &[read_10_again()]);
+        // A restart has lost both, and the version number was free again.
+        let all = [slice::from_ref(&reader), &later].concat();
+        assert_eq!(judged(&all, &found(2, 30, &[])), (vec![], vec![0, 1]));
         assert_eq!(judged(&[reader, committed(5, &set(30, 2))], &found(2, 30, &[])).0.len(), 1);
         // The transaction has survived in the register alone.
         assert_eq!(judged(&[], &found(1, 10, &[])).0.len(), 1);

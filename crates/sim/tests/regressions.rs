@@ -113,3 +113,14 @@ fn a_node_may_have_locks_only_in_a_commit() {
 fn a_node_does_not_create_partitions_for_its_life_before() {
     seeds_hold("multi_valued_members", &[770_000]);
 }
+
+#[test]
+fn tables_stay_blocked_until_the_next_main_has_published_its_catalog() {
+    seeds_hold("multi_valued_members", &[1_100_008, 1_100_082]);
+    seeds_hold("removal", &[1_100_037]);
+}
+
+#[test]
+fn a_restart_frees_the_version_number_of_a_commit_that_was_only_read() {
+    seeds_hold("lost_groups", &[1_100_041]);
+}

@@ -150,7 +150,7 @@ impl SqlBlock {
                 self.engine.gateway.on_sequencer_lost(&mut turn);
                 // The rest may come behind the changes of the next node with the sequencer.
                 if from != self.own {
-                    self.unblock_all_tables(&mut turn);
+                    self.orphan_changes(&mut turn);
                 }
             }
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
@@ -204,6 +204,7 @@ impl SqlBlock {
             self.sessions.values_mut().for_each(|record| record.session.forget_rights());
         }
         self.engine.on_publish_catalog(signal, turn);
+        self.end_orphaned_changes(turn);
         self.watch_expiring_tables(turn);
     }
 

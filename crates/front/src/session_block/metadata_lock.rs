@@ -35,10 +35,17 @@ impl SqlBlock {
     }
 
     /// The node that ran the schema changes is lost.
-    pub(super) fn unblock_all_tables(&mut self, turn: &mut TurnContext<'_>) {
-        self.engine.unblock_all_tables();
+    pub(super) fn orphan_changes(&mut self, turn: &mut TurnContext<'_>) {
+        self.engine.orphan_changes();
         self.sessions.values_mut().for_each(|record| self.engine.lose_table_locks(&mut record.session));
         self.queue_retry(turn);
+    }
+
+    /// A main block has published its catalog.
+    pub(super) fn end_orphaned_changes(&mut self, turn: &mut TurnContext<'_>) {
+        if self.engine.end_orphaned_changes() {
+            self.queue_retry(turn);
+        }
     }
 
     pub(super) fn on_note_change_wait(&mut self, signal: &NoteChangeWait, turn: &TurnContext<'_>) {

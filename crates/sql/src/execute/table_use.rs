@@ -58,6 +58,8 @@ struct BlockingChange {
     reported_unused: bool,
     /// Whether this sql block has asked the main block to withdraw the request and send it again later.
     recalled: bool,
+    /// Whether the main block that runs the change is lost. The change may be complete.
+    is_orphaned: bool,
 }
 
 /// A session whose statement waits for a schema change.
@@ -130,6 +132,11 @@ impl BlockingChange {
 }
 
 impl BlockingChanges {
+    /// Main blocks number their changes independently of each other.
+    fn end_change(&mut self, operation: OperationId) {
+        self.changes.retain(|change| change.operation != operation || change.is_orphaned);
+    }
+
     /// Whether a schema change blocks any table.
     #[inline]
     pub(crate) fn any(&self) -> bool {
@@ -328,7 +335,8 @@ impl Engine {
         wanted: &[TableUse],
         turn: &mut TurnContext<'_>,
     ) {
-        for change in self.tables.changes.iter_mut().filter(|change| change.reported_unused && !change.recalled) {
+        let begun = |change: &&mut BlockingChange| change.reported_unused && !change.recalled && !change.is_orphaned;
+        for change in self.tables.changes.iter_mut().filter(begun) {
             let concerned = |used: &TableUse| change.owner != connection && change.concerns(*used);
             if wanted.iter().any(|used| concerned(used) && change.is_younger_than(seniority, *used)) {
                 change.recalled = true;
@@ -383,7 +391,7 @@ impl Engine {
         sessions: impl Iterator<Item = &'s Session>,
         turn: &mut TurnContext<'_>,
     ) {
-        self.tables.changes.retain(|change| change.operation != signal.operation);
+        self.tables.end_change(signal.operation);
         self.tables.last += 1;
         let mut change = BlockingChange {
             operation: signal.operation,
@@ -394,6 +402,7 @@ impl Engine {
             users: BTreeSet::new(),
             reported_unused: false,
             recalled: false,
+            is_orphaned: false,
         };
         let users = sessions.filter(|session| change.waits_for(session)).map(|session| session.connection).collect();
         change.users = users;
@@ -418,12 +427,24 @@ impl Engine {
 
     /// Unblocks the tables of a completed change.
     pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
-        self.tables.changes.retain(|change| change.operation != signal.operation);
+        self.tables.end_change(signal.operation);
     }
 
-    /// Unblocks the tables of all changes.
-    pub fn unblock_all_tables(&mut self) {
-        self.tables.changes.clear();
+    /// The main block that runs the changes is lost. Tables stay blocked until the next one has published its
+    /// catalog: a change whose last record has a number is complete, and this sql block may not know it yet.
+    /// Writes to the tables of before would be lost.
+    pub fn orphan_changes(&mut self) {
+        let changes = &mut self.tables.changes;
+        // A change that still waits for sessions has not begun, and is lost with its main block.
+        changes.retain(|change| change.reported_unused);
+        changes.iter_mut().for_each(|change| change.is_orphaned = true);
+    }
+
+    /// Unblocks the tables of changes whose main block is lost. Returns whether there were any.
+    pub fn end_orphaned_changes(&mut self) -> bool {
+        let before = self.tables.changes.len();
+        self.tables.changes.retain(|change| !change.is_orphaned);
+        self.tables.changes.len() < before
     }
 
     /// Must be called after each step of a session, which may have stopped using a table.
