@@ -311,8 +311,8 @@ impl DateRules {
 
 /// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0
 /// to 2, the code of the time zone in bits 3 to 15, in bits 16 to 47 the day of the statement in that
-/// zone, counted from 1970 on, in bits 48 to 55 the number of the locale, and TIME_TRUNCATE_FRACTIONAL in bit 56. Plans that need no day have
-/// any.
+/// zone, counted from 1970 on, in bits 48 to 55 the number of the locale, and in bit 56
+/// TIME_TRUNCATE_FRACTIONAL. Plans that need no day have any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRules(pub u64);
 
