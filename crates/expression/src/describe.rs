@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use junctor_model::value::{Value, ValueRef};
 
-use crate::function::{MOMENT_DECIMAL, MOMENT_NUMBER, VIRTUAL_COLUMN};
+use crate::function::{MOMENT_DECIMAL, MOMENT_NUMBER, REFUSED_BYTES, VIRTUAL_COLUMN};
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, IsTest, Node};
 
@@ -79,7 +79,8 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
             write_variable(operands, function.name.ends_with(":="), parameters, out);
         }
         Node::Call(function, operands)
-            if matches!(function.name, MOMENT_NUMBER | MOMENT_DECIMAL | "JSON TRUTH") && operands.len() == 1 =>
+            if matches!(function.name, MOMENT_NUMBER | MOMENT_DECIMAL | "JSON TRUTH" | REFUSED_BYTES)
+                && operands.len() == 1 =>
         {
             write_expression(&operands[0], parameters, out);
         }

@@ -144,6 +144,8 @@ errors! {
     SystemUserForMandatoryRole = 3897, "HY000";
     /// A login to an account that too many failed logins have locked.
     AccountBlocked = 3955, "HY000";
+    /// INTO of a query other than the last one.
+    MisplacedInto = 3954, "HY000";
     /// A statement needs a database and none is selected.
     NoDatabaseSelected = 1046, "3D000";
     /// A command byte that the server does not know.
@@ -894,6 +896,13 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Box<Error>>;
 
 impl Error {
+    /// Error 3144: a binary string in place of the text of a document.
+    #[cold]
+    pub fn binary_document() -> Box<Error> {
+        let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
+        Error::new(ErrorCode::InvalidJsonCharacterSet, message)
+    }
+
     /// A boxed error, so that results on the data path stay small.
     #[cold]
     pub fn new(code: ErrorCode, message: impl Into<Box<str>>) -> Box<Error> {

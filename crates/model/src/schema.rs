@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::access::AccessControl;
 use crate::collation::{CharacterSet, CollationId};
 use crate::decimal;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::number::parse_integer;
@@ -81,8 +81,8 @@ impl ColumnDefinition {
     /// A value of this column that ALTER TABLE assigns to a column of another type. Text has the leading
     /// zeros and the fixed digits of a number's type, also as a member of an ENUM or SET. BIT becomes the
     /// digits of its number in CHAR and VARCHAR, and its bytes in TEXT and BLOB. Text becomes the number of
-    /// its digits in BIT. The member of an ENUM becomes the document that its text is. Error: 1041 when the
-    /// strings of the row are too long.
+    /// its digits in BIT. The member of an ENUM becomes the document that its text is. Errors: 1041 when the
+    /// strings of the row are too long, 3144 for a binary string in a JSON column.
     pub fn copied_to<'r>(
         &self,
         target: &ColumnDefinition,
@@ -118,6 +118,11 @@ impl ColumnDefinition {
             // The number 0 of an empty SET would be the value of an ENUM that is no member.
             Form::Enum if self.column_type.form() == Form::Set && matches!(value, ValueRef::Choice(_)) => {
                 return to_text(value, scratch).map(ValueRef::Bytes);
+            }
+            Form::Json
+                if matches!(value, ValueRef::Bytes(_)) && self.column_type.collation() == Some(CollationId::BINARY) =>
+            {
+                return Err(Error::binary_document());
             }
             Form::Json if matches!(value, ValueRef::Choice(_)) => {
                 return to_text(value, scratch).map(ValueRef::Bytes);

@@ -50,6 +50,18 @@ impl StoreTarget<'_> {
         self.column.column_type.store(value, self, scratch)
     }
 
+    /// The error of a column of this table. MySQL names the table only where a text is no document.
+    #[cold]
+    pub fn error_in(&self, table: &str, mut error: Box<Error>) -> Box<Error> {
+        let end = format!("'{}'.", self.column.name);
+        if error.code == ErrorCode::InvalidJsonText
+            && let Some(text) = error.message.strip_suffix(end.as_str())
+        {
+            error.message = format!("{text}'{table}.{}'.", self.column.name).into();
+        }
+        error
+    }
+
     /// The value for NULL. In lenient mode a NOT NULL column stores 0 or the empty string instead.
     fn null<'r>(&self, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
         if self.column.nullable {

@@ -119,7 +119,8 @@ fn compute(
         let position = usize::from(column.0);
         let target = StoreTarget { column: &definitions[position], row_number, mode };
         let value = value.evaluate(Some(view), Parameters::NONE, scratch)?;
-        values[position] = target.convert(value, scratch)?;
+        let stored = target.convert(value, scratch);
+        values[position] = stored.map_err(|error| target.error_in(&table.definition.name, error))?;
     }
     table.row_format.encode(values, out)
 }

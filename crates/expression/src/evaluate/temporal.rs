@@ -5,7 +5,7 @@ use junctor_model::number::parse_integer;
 use junctor_model::row_encoding::append_text;
 use junctor_model::scratch::excerpt;
 use junctor_model::temporal::{
-    DateRules, Parts, Read, Temporal, TemporalKind, number_parts, parse_date_time, parse_number, parse_time,
+    DateRules, Parts, Read, Temporal, TemporalKind, fitted, number_parts, parse_date_time, parse_number, parse_time,
     parse_time_number, rounded,
 };
 use junctor_model::value::ValueRef;
@@ -20,6 +20,7 @@ pub(crate) fn to_date_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Tem
         ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(moment_of(value, scratch)),
         ValueRef::Temporal(value) => return Ok(moment_of_year(value)),
         ValueRef::Null => Read::from_parts(TemporalKind::DateTime, Parts::default()),
+        // Keys are made without the zone of the session, so a comparison does not read an offset from UTC.
         ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY),
         ValueRef::Choice(choice) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
         number => {
@@ -85,9 +86,9 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
             None => return Ok(None),
         },
         (ValueRef::Bytes(text), TemporalKind::Time) => parse_time(text),
-        (ValueRef::Bytes(text), _) => parse_date_time(text, DateRules::FUZZY),
+        (ValueRef::Bytes(text), _) => parse_date_time(text, scratch.value_rules().fuzzy_dates()),
         (ValueRef::Choice(choice), TemporalKind::Time) => parse_time(&choice.to_choice().text),
-        (ValueRef::Choice(choice), _) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
+        (ValueRef::Choice(choice), _) => parse_date_time(&choice.to_choice().text, scratch.value_rules().fuzzy_dates()),
         (number, TemporalKind::Time) => {
             let (whole, nanoseconds, negative) = number_parts(number);
             parse_time_number(whole, negative, nanoseconds)
@@ -101,7 +102,7 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
     let Some(parts) = read.parts else { return Ok(None) };
     let rounded = match temporal_kind {
         TemporalKind::Date => Some(parts),
-        _ => rounded(temporal_kind, parts, read.nanoseconds, digits).0,
+        _ => fitted(scratch.value_rules(), temporal_kind, parts, read.nanoseconds, digits).0,
     };
     Ok(rounded.map(|parts| Temporal::from_parts(temporal_kind, digits, &parts)))
 }

@@ -48,6 +48,7 @@ use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::Scratch;
 
+pub(crate) use json::REFUSED_BYTES;
 pub use json::{JsonOtherwise, JsonPath, Sought, gives_truth, sought_elements};
 pub use page::functions_page;
 use registry::{Body, Reads, TypedCall, function};

@@ -13,7 +13,7 @@ use crate::value::ValueRef;
 pub use calendar::{civil_of_days, days_in_month, days_of_civil, is_leap_year};
 pub use number::{number_parts, parse_number, parse_time_number, year_of_digits};
 pub use parse::{is_date_time, parse_date_time, parse_time};
-pub use round::{add_seconds, rounded};
+pub use round::{add_seconds, fitted, rounded};
 pub use zone::{LocalTime, Zone};
 
 /// Hours of the greatest TIME, 838:59:59.
@@ -297,19 +297,22 @@ pub struct DateRules {
     pub no_zero_in_date: bool,
     /// ALLOW_INVALID_DATES: every month has 31 days.
     pub allows_invalid: bool,
+    /// The zone to which a text with an offset from UTC is converted. `None`: such a text is wrong.
+    pub zone: Option<Zone>,
 }
 
 impl DateRules {
     /// The rules of MySQL's default `sql_mode`.
-    pub const DEFAULT: DateRules = DateRules { no_zero_date: true, no_zero_in_date: true, allows_invalid: false };
+    pub const DEFAULT: DateRules = DateRules { no_zero_date: true, no_zero_in_date: true, ..DateRules::FUZZY };
     /// Zero dates and zeros in dates are values as others, as in comparisons.
-    pub const FUZZY: DateRules = DateRules { no_zero_date: false, no_zero_in_date: false, allows_invalid: false };
+    pub const FUZZY: DateRules =
+        DateRules { no_zero_date: false, no_zero_in_date: false, allows_invalid: false, zone: None };
 }
 
 /// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0
 /// to 2, the code of the time zone in bits 3 to 15, in bits 16 to 47 the day of the statement in that
-/// zone, counted from 1970 on, and in bits 48 to 55 the number of the locale. Plans that need no day have
-/// any.
+/// zone, counted from 1970 on, in bits 48 to 55 the number of the locale, and in bit 56
+/// TIME_TRUNCATE_FRACTIONAL. Plans that need no day have any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRules(pub u64);
 
@@ -321,6 +324,7 @@ impl ValueRules {
     const DAY_SHIFT: u32 = 16;
     const DAY_MASK: u64 = 0xffff_ffff << ValueRules::DAY_SHIFT;
     const LOCALE_SHIFT: u32 = 48;
+    const TRUNCATES: u64 = 1 << 56;
 
     /// The rules of MySQL's default `sql_mode`, and UTC.
     pub const DEFAULT: ValueRules = ValueRules::new(DateRules::DEFAULT, Zone::UTC);
@@ -346,7 +350,13 @@ impl ValueRules {
             no_zero_date: self.0 & ValueRules::NO_ZERO_DATE != 0,
             no_zero_in_date: self.0 & ValueRules::NO_ZERO_IN_DATE != 0,
             allows_invalid: self.0 & ValueRules::ALLOWS_INVALID != 0,
+            zone: Some(self.zone()),
         }
+    }
+
+    /// The days of expressions: [`DateRules::FUZZY`] in the zone of the session.
+    pub fn fuzzy_dates(self) -> DateRules {
+        DateRules { zone: Some(self.zone()), ..DateRules::FUZZY }
     }
 
     /// The zone of TIMESTAMP.
@@ -359,6 +369,16 @@ impl ValueRules {
         let seconds = (microseconds / 1_000_000) as i64;
         let days = (seconds + self.zone().offset_at(seconds)).div_euclid(86_400).max(0) as u64;
         ValueRules(self.0 & !ValueRules::DAY_MASK | days << ValueRules::DAY_SHIFT & ValueRules::DAY_MASK)
+    }
+
+    /// The same rules with TIME_TRUNCATE_FRACTIONAL set or not.
+    pub fn truncating(self, truncates: bool) -> ValueRules {
+        ValueRules(if truncates { self.0 | ValueRules::TRUNCATES } else { self.0 & !ValueRules::TRUNCATES })
+    }
+
+    /// TIME_TRUNCATE_FRACTIONAL: digits of the seconds that a type lacks are cut, not rounded.
+    pub fn truncates(self) -> bool {
+        self.0 & ValueRules::TRUNCATES != 0
     }
 
     /// The same rules with the names of months and days in a locale.

@@ -2,7 +2,10 @@
 //! zeros, digits without delimiters, years of two digits.
 
 use super::number::{CENTURY_YEAR, greatest};
-use super::{DIGITS_MAX, DateRules, Defects, Parts, Read, TIME_HOURS_MAX, TemporalKind, check_date};
+use super::{
+    DIGITS_MAX, DateRules, Defects, Parts, Read, TIME_HOURS_MAX, TemporalKind, Zone, add_seconds, check_date,
+    days_of_civil,
+};
 
 /// Year, month, day, hour, minute, second, fraction.
 const PARTS: usize = 7;
@@ -11,6 +14,10 @@ const SECOND: usize = 5;
 const FRACTION: usize = 6;
 /// No part is greater.
 const PART_MAX: u64 = 999_999;
+/// Minutes of the offset from UTC that is furthest in the west, -13:59.
+const OFFSET_MINUTES_LEAST: i64 = 839;
+/// Minutes of the offset from UTC that is furthest in the east, +14:00.
+const OFFSET_MINUTES_MOST: i64 = 840;
 /// A shorter text is never tried as a DATETIME where a TIME is wanted.
 const DATE_TIME_BYTES_MIN: usize = 12;
 
@@ -73,9 +80,48 @@ fn read_scan(text: &[u8], scan: &Scan, rules: DateRules) -> Read {
         nanoseconds = rest.first().map_or(0, |digit| u32::from(digit - b'0') * 100);
         end += rest.len();
     }
-    defects.truncated = !text[end..].trim_ascii().is_empty();
     let kind = if scan.count <= 3 { TemporalKind::Date } else { TemporalKind::DateTime };
+    let rest = text[end..].trim_ascii_end();
+    if let (Some(zone), true) = (rules.zone, scan.count > SECOND)
+        && let Some(offset) = offset_of(rest)
+    {
+        return match offset.and_then(|offset| in_zone(&parts, offset, zone)) {
+            Some(parts) => Read { parts: Some(parts), nanoseconds, digits: fraction_digits as u8, kind, defects },
+            None => Read::failed(TRUNCATED),
+        };
+    }
+    defects.truncated = !rest.trim_ascii_start().is_empty();
     Read { parts: Some(parts), nanoseconds, digits: fraction_digits as u8, kind, defects }
+}
+
+/// The seconds east of UTC of an offset `+hh:mm` or `-hh:mm`; `Some(None)` for one beyond -13:59 to +14:00 and
+/// for -00:00, `None` for another text.
+fn offset_of(text: &[u8]) -> Option<Option<i64>> {
+    let [sign @ (b'+' | b'-'), hours @ .., b':', _, _] = text else { return None };
+    let minutes = &text[text.len() - 2..];
+    if hours.len() != 2 || !hours.iter().chain(minutes).all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = |digits: &[u8]| digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    let (hours, minutes) = (number(hours), number(minutes));
+    let total = hours * 60 + minutes;
+    let (is_negative, is_zero) = (*sign == b'-', total == 0);
+    let most = if is_negative { OFFSET_MINUTES_LEAST } else { OFFSET_MINUTES_MOST };
+    let is_valid = minutes < 60 && total <= most && !(is_negative && is_zero);
+    Some(is_valid.then_some(if is_negative { -total * 60 } else { total * 60 }))
+}
+
+/// The time in a zone that clocks with this offset from UTC, in seconds, show as `parts`. `None` for a day with
+/// a month or day of 0, and outside the years 0 to 9999.
+fn in_zone(parts: &Parts, offset: i64, zone: Zone) -> Option<Parts> {
+    if parts.month == 0 || parts.day == 0 {
+        return None;
+    }
+    let local = days_of_civil(parts.year.into(), parts.month, parts.day) * 86_400
+        + i64::from(parts.hour) * 3600
+        + i64::from(parts.minute) * 60
+        + i64::from(parts.second);
+    add_seconds(parts, zone.offset_at(local - offset) - offset)
 }
 
 /// Splits a text that begins with a digit; `None` for other texts and for impossible numbers.

@@ -1,6 +1,6 @@
 //! Rounds seconds, and adds them.
 
-use super::{DIGITS_MAX, Parts, TIME_HOURS_MAX, TemporalKind, YEAR_MAX, civil_of_days, days_of_civil};
+use super::{DIGITS_MAX, Parts, TIME_HOURS_MAX, TemporalKind, ValueRules, YEAR_MAX, civil_of_days, days_of_civil};
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -44,6 +44,21 @@ pub fn add_seconds(parts: &Parts, seconds: i64) -> Option<Parts> {
     let (year, month, day) = civil_of_days(total.div_euclid(DAY_SECONDS));
     let year = u16::try_from(year).ok().filter(|year| *year <= YEAR_MAX)?;
     Some(with_seconds_of_day(Parts { year, month, day, ..*parts }, total.rem_euclid(DAY_SECONDS)))
+}
+
+/// [`rounded`] by the rules of a session, which may have digits cut instead.
+pub fn fitted(
+    rules: ValueRules,
+    kind: TemporalKind,
+    parts: Parts,
+    nanoseconds: u32,
+    digits: u8,
+) -> (Option<Parts>, bool) {
+    if !rules.truncates() {
+        return rounded(kind, parts, nanoseconds, digits);
+    }
+    let unit = 10u32.pow(u32::from(DIGITS_MAX - digits.min(DIGITS_MAX)));
+    (Some(Parts { microsecond: parts.microsecond / unit * unit, ..parts }), false)
 }
 
 /// The fields in UTC of an instant.

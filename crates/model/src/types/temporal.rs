@@ -7,8 +7,8 @@ use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::temporal::{
-    DateRules, Defects, Parts, Read, Temporal, TemporalKind, number_parts, parse_date_time, parse_number, parse_time,
-    parse_time_number, rounded,
+    DateRules, Defects, Parts, Read, Temporal, TemporalKind, fitted, number_parts, parse_date_time, parse_number,
+    parse_time, parse_time_number, rounded,
 };
 use crate::value::{Value, ValueRef};
 
@@ -125,7 +125,7 @@ impl TypeDescriptor for TemporalType {
         let Some(parts) = read.parts else { return Ok(ValueRef::Temporal(self.zero(data_type))) };
         let (stored, is_beyond) = match self.kind {
             TemporalKind::Date => (Some(parts), false),
-            kind => rounded(kind, parts, read.nanoseconds, data_type.scale),
+            kind => fitted(rules, kind, parts, read.nanoseconds, data_type.scale),
         };
         let mut is_skipped = false;
         let stored = stored.and_then(|parts| match self.kind {

@@ -124,6 +124,9 @@ pub(crate) fn compared(
 /// The value that is assigned to a column. A hexadecimal or bit literal is a number in a column of numbers,
 /// and bytes in others, such as TIME.
 pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, bound: Expression) -> Expression {
+    if column.column_type.form() == Form::Json {
+        return bound.for_json_column();
+    }
     // A text becomes its bytes in a binary column, and bytes become text of the column's character set.
     let bound = match column.column_type.collation() {
         Some(collation) => bound.in_collation(collation),

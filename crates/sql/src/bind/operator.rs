@@ -251,7 +251,7 @@ impl Binder<'_> {
             // MySQL reads an integer from the text of DATE_ADD, but other numbers from its day or time.
             ast::CastTarget::Double | ast::CastTarget::Float(_) => among_numbers(written, bound),
             ast::CastTarget::Decimal { .. } => literal_among_numbers(written, bound).decimal_of_moment(),
-            ast::CastTarget::Json => as_truth(written, literal_among_numbers(written, bound)),
+            ast::CastTarget::Json => as_truth(written, bound),
             _ => literal_among_numbers(written, bound),
         };
         let operand = bound;

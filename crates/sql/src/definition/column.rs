@@ -10,7 +10,7 @@ use junctor_model::geometry::{GeometryKind, ReferenceSystem};
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::types::{
-    BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, TooLong, VECTOR_ENTRIES_MAX,
+    BITS_MAX, DataType, ENUM_MEMBERS_MAX, Form, Members, SET_MEMBERS_MAX, TooLong, VECTOR_ENTRIES_MAX,
 };
 
 use super::expression::{self, Purpose};
@@ -25,6 +25,8 @@ pub(super) const COMMENT_CHARACTERS_MAX: usize = 1024;
 /// Number of entries of a VECTOR for which none is written.
 const VECTOR_ENTRIES_DEFAULT: u32 = 2048;
 const CONVERTED: u16 = 1246;
+/// The warning about AUTO_INCREMENT of FLOAT and DOUBLE.
+const DEPRECATED_FLOAT_NUMBERS: u16 = 3856;
 
 /// Defines a column without its default, because a later primary key may make the column NOT NULL.
 /// `collation` is the table's.
@@ -51,7 +53,14 @@ pub(super) fn define(
         _ => None,
     };
     if column.auto_increment && column_type.as_integer().is_none() {
-        return Err(message::wrong_specifier(name));
+        if !matches!(column_type.form(), Form::Float | Form::Double) {
+            return Err(message::wrong_specifier(name));
+        }
+        let text = format!(
+            "AUTO_INCREMENT support for FLOAT/DOUBLE columns is deprecated and will be removed in a future release. \
+             Consider removing AUTO_INCREMENT from column '{name}'."
+        );
+        notes.push((DEPRECATED_FLOAT_NUMBERS, text.into()));
     }
     Ok(ColumnDefinition {
         name: name.as_str().into(),

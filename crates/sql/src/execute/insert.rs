@@ -411,12 +411,14 @@ fn missing_numbers(
         needed = rows.count() as u64;
     } else {
         for row in 0..rows.count() {
-            match encoder.explicit_number(rows, row, auto)? {
-                None => needed += 1,
-                Some(number) => {
+            match encoder.explicit_number(rows, row, auto) {
+                Ok(None) => needed += 1,
+                Ok(Some(number)) => {
                     explicit += 1;
                     explicit_max = explicit_max.max(number);
                 }
+                // Encoding reports the error, unless a column that is evaluated earlier has one.
+                Err(_) => {}
             }
         }
     }
@@ -628,7 +630,9 @@ impl RowEncoder<'_> {
         let definition = &rows.plan.table.definition;
         let replaces_zero = rows.plan.auto.is_some_and(|auto| !auto.rules.keeps_zero);
         let mut generated = None;
-        for ((value, source), column) in values.iter_mut().zip(form).zip(&definition.columns) {
+        for place in 0..values.len() {
+            let position = rows.plan.position(place);
+            let (value, source, column) = (&mut values[position], &form[position], &definition.columns[position]);
             let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
             let given = match source {
                 InsertValue::Stored(stored) | InsertValue::Deferred(stored) => {
@@ -645,7 +649,10 @@ impl RowEncoder<'_> {
                 InsertValue::Computed(expression) => expression.evaluate_unrounded(None, row_parameters, scratch)?,
             };
             let asks = column.auto_increment && given.is_null();
-            let converted = if asks { ValueRef::Null } else { target.convert(given, scratch)? };
+            let converted = match asks {
+                true => ValueRef::Null,
+                false => target.convert(given, scratch).map_err(|error| target.error_in(&definition.name, error))?,
+            };
             *value = match asks || replaces_zero && column.auto_increment && is_zero(converted) {
                 false => converted,
                 true => {
@@ -721,7 +728,9 @@ impl RowEncoder<'_> {
                 InsertValue::Computed(expression) => expression.evaluate(None, Parameters::NONE, scratch)?,
                 _ => continue,
             };
-            values[position] = target.convert(given, scratch)?.to_value();
+            let stored =
+                target.convert(given, scratch).map_err(|error| target.error_in(&table.definition.name, error))?;
+            values[position] = stored.to_value();
         }
         let assignments = rows.plan.load.iter().flat_map(|load| &load.assignments).take(rows.assignments);
         let assignments = assignments.map(|(column, value)| (column, value));
@@ -754,7 +763,9 @@ impl RowEncoder<'_> {
                 (values[position], keeps_zero) = (column.value_before_assignment(), false);
                 continue;
             }
-            values[position] = target.convert(given, scratch)?.to_value();
+            let stored =
+                target.convert(given, scratch).map_err(|error| target.error_in(&table.definition.name, error))?;
+            values[position] = stored.to_value();
             keeps_zero |= column.auto_increment && rows.plan.auto.is_some_and(|auto| auto.rules.keeps_zero);
         }
         Ok((values, keeps_zero))
@@ -791,8 +802,8 @@ impl RowEncoder<'_> {
         if rows.uniform_rows.is_none() {
             return;
         }
-        for value in form {
-            if let InsertValue::Parameter(ordinal) = value
+        for place in 0..form.len() {
+            if let InsertValue::Parameter(ordinal) = &form[rows.plan.position(place)]
                 && let Some((text, literal)) = rows.literal(*ordinal, row)
                 && literal.has_escapes
             {
@@ -803,7 +814,7 @@ impl RowEncoder<'_> {
     }
 }
 
-/// The decoded strings of a row, in the order of the columns.
+/// The decoded strings of a row, in the order in which the columns are evaluated.
 struct Decoded<'d> {
     bytes: &'d [u8],
     ends: &'d [usize],

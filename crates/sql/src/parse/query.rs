@@ -119,13 +119,20 @@ impl Select {
             SelectItem::Expression { expression, .. } => expression.needs_tree(),
             SelectItem::All(_) => false,
         };
+        let is_aggregate = |item: &SelectItem| match item {
+            SelectItem::Expression { expression, .. } => expression.has_aggregate(),
+            SelectItem::All(_) => false,
+        };
+        let of_group = |having: &Expression| {
+            having.needs_tree() || having.has_aggregate() || self.projection.iter().any(is_aggregate)
+        };
         matches!(self.from, Some(FromItem::Derived(_) | FromItem::Join(_)))
             || !self.with.is_empty()
             || !self.group_by.is_empty()
             || !self.windows.is_empty()
             || self.projection.iter().any(in_items)
             || self.filter.as_ref().is_some_and(Expression::needs_tree)
-            || self.having.as_ref().is_some_and(|having| having.needs_tree() || having.has_aggregate())
+            || self.having.as_ref().is_some_and(of_group)
             || self.order_by.iter().any(|item| item.expression.needs_tree())
             || self.is_stateful()
     }

@@ -4,13 +4,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Node, Parameters, ResultType, Scratch};
+use junctor_expression::{Coercibility, Expression, Node, Parameters, ResultType, Scratch};
 use junctor_model::access::Privilege;
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
+use junctor_model::row_encoding::wire_type;
 use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::store::{StoreMode, StoreTarget};
+use junctor_model::types::Form;
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Projection, WriteAction, WriteProgram};
 use junctor_signals::row_expressions::RowExpressions;
@@ -90,6 +93,9 @@ pub struct InsertPlan {
     /// The rows as written, each with one value for every column of the table. Rows of the same form, and the
     /// rows of a query, are represented by one element.
     pub rows: Vec<Vec<InsertValue>>,
+    /// The order in which the columns of a row are evaluated, if it is not their order in the table: first
+    /// those that the statement does not name, then the others as written.
+    pub order: Option<Box<[ColumnNumber]>>,
     /// Present if a row is made in several steps.
     pub steps: Option<Box<RowSteps>>,
     /// Present if all rows have the same form. The plan then has one row; the executions supply the literals
@@ -127,6 +133,12 @@ impl InsertPlan {
     /// detects all duplicates.
     pub fn keys(&self) -> &[KeyLock] {
         self.expired.as_ref().map_or(self.conflict.keys(), |expired| &expired.keys)
+    }
+
+    /// The position of the column that is evaluated as number `place` of a row, from 0 on.
+    #[inline]
+    pub fn position(&self, place: usize) -> usize {
+        self.order.as_ref().map_or(place, |order| usize::from(order[place].0))
     }
 
     /// Whether a row with an existing key is an error whatever the existing row is.
@@ -313,7 +325,11 @@ fn plan_insert_into(
     if selected.is_some() && !is_values {
         targets.iter().try_for_each(|column| check_not_generated(definition, *column))?;
         let parameters: Vec<_> = targets.iter().copied().zip(0..).collect();
-        rows.push(row_of_parameters(definition, &parameters, omitted, (&defaults, mode), &mut warnings)?);
+        let mut row = row_of_parameters(definition, &parameters, omitted, (&defaults, mode), &mut warnings)?;
+        if let Some(selected) = &selected {
+            refuse_bytes_as_documents(definition, &parameters, selected.plan.header(), &mut row);
+        }
+        rows.push(row);
     } else if let Some(load) = &load {
         rows.push(loaded_row(definition, load, omitted, (&defaults, mode), &mut warnings)?);
     }
@@ -330,6 +346,7 @@ fn plan_insert_into(
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let auto = auto_column(definition, environment.numbers);
+    let order = evaluation_order(definition, &targets);
     let steps = row_steps((&rows[..], load.as_ref(), auto), targets, defaults.expressions, insert.ignore);
     let plan = InsertPlan {
         rights: PlanRights::default(),
@@ -339,6 +356,7 @@ fn plan_insert_into(
             && !conflict.reads_parameters(),
         table: Arc::clone(layout),
         program: Arc::new(program),
+        order,
         steps,
         rows,
         uniform_rows,
@@ -355,6 +373,15 @@ fn plan_insert_into(
         returning,
     };
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
+}
+
+/// The order of the columns in which MySQL finds the first wrong value; `None` for that of the table.
+fn evaluation_order(definition: &TableDefinition, targets: &[ColumnNumber]) -> Option<Box<[ColumnNumber]>> {
+    if targets.is_sorted_by_key(|column| column.0) {
+        return None;
+    }
+    let all = (0..definition.columns.len()).map(|position| ColumnNumber(position as u16));
+    Some(all.filter(|column| !targets.contains(column)).chain(targets.iter().copied()).collect())
 }
 
 /// The steps that run for each row, if there are any. The rows have values for the columns of `targets`.
@@ -677,6 +704,27 @@ pub(super) fn row_of_parameters(
     complete(definition, row, modes, warnings)
 }
 
+/// Puts error 3144 in place of the values of JSON columns that are binary strings. The parameters are columns of
+/// a query with this header.
+fn refuse_bytes_as_documents(
+    definition: &TableDefinition,
+    parameters: &[(ColumnNumber, u16)],
+    header: &ResultHeader,
+    row: &mut [InsertValue],
+) {
+    for (column, parameter) in parameters {
+        let position = usize::from(column.0);
+        let Some(given) = header.columns.get(usize::from(*parameter)) else { continue };
+        let is_string = matches!(given.wire_type, wire_type::BLOB | wire_type::VAR_STRING | wire_type::STRING);
+        let is_binary = is_string && given.charset == CollationId::BINARY.number();
+        if is_binary && definition.columns[position].column_type.form() == Form::Json {
+            let result = ResultType::string(CollationId::BINARY, Coercibility::Implicit, given.length);
+            let value = Expression::parameter_of_type(*parameter, result.with_nullable(true));
+            row[position] = InsertValue::Computed(value.for_json_column());
+        }
+    }
+}
+
 /// Error 3105 for a generated column.
 pub(super) fn check_not_generated(definition: &TableDefinition, column: ColumnNumber) -> Result<()> {
     let column = &definition.columns[usize::from(column.0)];
@@ -694,7 +742,8 @@ fn auto_column(definition: &TableDefinition, rules: NumberRules) -> Option<AutoC
             let bits = u32::from(bytes.clamp(1, 8)) * 8 - u32::from(!unsigned);
             if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
         }
-        // The largest integer up to which a double represents every integer exactly.
+        // The largest integer up to which the type represents every integer exactly.
+        None if column.column_type.form() == Form::Float => 1 << 24,
         None => 1 << 53,
     };
     let is_other_key = |other: &ColumnDefinition| other.auto_increment && other.hidden && !column.hidden;
@@ -754,14 +803,19 @@ impl RowPlanner<'_, '_> {
             return Ok(InsertValue::Computed(bound));
         }
         let warnings_before = self.scratch.warning_count();
-        let evaluated = bound.evaluate_unrounded(None, Parameters::NONE, self.scratch)?;
+        // An error belongs to the execution, which finds the errors of earlier values first.
+        let Ok(evaluated) = bound.evaluate_unrounded(None, Parameters::NONE, self.scratch) else {
+            return Ok(InsertValue::Computed(bound));
+        };
         let value = evaluated.to_value();
         let is_request = value == Value::Null || !self.binder.environment.numbers.keeps_zero;
         if column.auto_increment && is_request && is_zero_or_null(&value) {
             return Ok(InsertValue::Generated);
         }
         let target = StoreTarget { column, row_number: self.row_number, mode: self.mode };
-        let stored = target.convert(evaluated, self.scratch)?.to_value();
+        let Ok(stored) = target.convert(evaluated, self.scratch).map(|stored| stored.to_value()) else {
+            return Ok(InsertValue::Computed(bound));
+        };
         // A conversion that warns must warn at each execution, so it is not done in advance.
         let is_silent = self.scratch.warning_count() == warnings_before;
         Ok(if is_silent { InsertValue::Stored(stored) } else { InsertValue::Computed(bound) })

@@ -383,8 +383,9 @@ fn positive(value: ValueRef<'_>) -> u64 {
     match value {
         ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),
         ValueRef::UInt(number) => number,
-        // The conversion saturates.
+        // The conversions saturate.
         ValueRef::Double(number) => number as u64,
+        ValueRef::Float(number) => number as u64,
         _ => 0,
     }
 }

@@ -208,7 +208,8 @@ fn assign_together(
         let position = usize::from(column.0);
         let target = StoreTarget { column: &columns[position], row_number, mode };
         let value = value.evaluate_unrounded(Some(view), parameters, scratch)?;
-        values[position] = target.convert(value, scratch)?;
+        let stored = target.convert(value, scratch);
+        values[position] = stored.map_err(|error| target.error_in(&table.definition.name, error))?;
     }
     table.row_format.encode(values, out)
 }

@@ -507,7 +507,8 @@ impl RowCopy {
                     let from = &self.old.definition.columns[usize::from(from.0)];
                     value = from.copied_to(definition, value, scratch)?;
                 }
-                value = target.convert(value, scratch)?;
+                let stored = target.convert(value, scratch);
+                value = stored.map_err(|error| target.error_in(&self.new.definition.name, error))?;
             }
             if definition.hidden && definition.auto_increment {
                 self.counts.after_hidden = self.counts.after_hidden.max(number_after(value));
@@ -624,6 +625,9 @@ fn number_after(value: ValueRef<'_>) -> u64 {
     match value {
         ValueRef::Int(value) => u64::try_from(value).map_or(1, |value| value + 1),
         ValueRef::UInt(value) => value.saturating_add(1),
+        // The conversions saturate.
+        ValueRef::Double(value) => (value as u64).saturating_add(1),
+        ValueRef::Float(value) => (value as u64).saturating_add(1),
         _ => 1,
     }
 }

@@ -57,12 +57,15 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_VALUE", 2, 7, value::resolve, value::value).of_collation(),
     function("CAST JSON", 1, 1, resolve_members, cast),
     function("JSON TRUTH", 1, 1, resolve_document, truth),
+    function(REFUSED_BYTES, 1, 1, resolve_document, refused_bytes),
     // The second argument is NULL of the type of the elements, the third one the name of an index.
     function("CAST ARRAY", 3, 3, elements::resolve, elements::elements).of_collation(),
     function("ELEMENT OF ARRAY", 2, 2, elements::resolve, elements::element).of_collation(),
     function("HAS ELEMENT", 2, 2, resolve_truth, elements::has),
 ];
 
+/// The function that refuses a binary string in place of a document.
+pub(crate) const REFUSED_BYTES: &str = "JSON BYTES";
 /// Characters of a document as text, as clients see it.
 const TEXT_CHARACTERS: u32 = u32::MAX / 4;
 /// MySQL's code of VARCHAR, which documents have for binary strings.
@@ -91,6 +94,14 @@ fn truth(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
+/// Error 3144 for a value that is not NULL.
+fn refused_bytes(call: Call<'_>) -> Result<ValueRef<'_>> {
+    match call.rounded(0)? {
+        ValueRef::Null => Ok(ValueRef::Null),
+        _ => Err(Error::binary_document()),
+    }
+}
+
 /// Whether the result of the function with this name is a truth value.
 pub fn gives_truth(name: &str) -> bool {
     TRUTHS.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -114,6 +125,19 @@ const TRUTHS: &[&str] = &[
 ];
 
 impl Expression {
+    /// The value for a JSON column: a binary string becomes an error when it is evaluated, because its
+    /// characters are not known. NULL stays.
+    pub fn for_json_column(self) -> Expression {
+        let is_binary = self.result.kind == Kind::String && self.result.collation == CollationId::BINARY;
+        match super::find(REFUSED_BYTES).filter(|_| is_binary) {
+            Some(function) => {
+                let result = ResultType::json().with_nullable(true);
+                Expression { node: Node::Call(function, [self].into()), result }
+            }
+            None => self,
+        }
+    }
+
     /// The expression as a member of a document: a truth value as `true` or `false`, not as a number. Folding
     /// turns a condition into a number, so the type must say what it is.
     pub fn as_member(self) -> Expression {
@@ -184,7 +208,7 @@ impl<'r> Call<'r> {
         match value {
             ValueRef::Null => Ok(None),
             ValueRef::Json(document) => Ok(Some(document)),
-            ValueRef::Bytes(_) if self.is_binary(position) => Err(binary_text()),
+            ValueRef::Bytes(_) if self.is_binary(position) => Err(Error::binary_document()),
             ValueRef::Bytes(text) => self.parsed(text, position).map(Some),
             choice @ ValueRef::Choice(_) => {
                 let text = crate::scratch::to_text(choice, self.scratch())?;
@@ -311,7 +335,7 @@ fn unquote(call: Call<'_>) -> Result<ValueRef<'_>> {
             }
             _ => call.build(|buffer| json::append_text(document, buffer)),
         },
-        ValueRef::Bytes(_) if call.is_binary(0) => Err(binary_text()),
+        ValueRef::Bytes(_) if call.is_binary(0) => Err(Error::binary_document()),
         value => {
             let text = crate::scratch::to_text(value, call.scratch())?;
             let is_quoted = text.len() >= 2 && text.starts_with(b"\"") && text.ends_with(b"\"");
@@ -326,18 +350,11 @@ fn unquote(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
-/// Error 3144: a binary string in place of a text.
-#[cold]
-fn binary_text() -> Box<Error> {
-    let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
-    Error::new(ErrorCode::InvalidJsonCharacterSet, message)
-}
-
 /// Error 3064 for a value that is no text, 3144 for a binary string.
 fn quote(call: Call<'_>) -> Result<ValueRef<'_>> {
     match call.rounded(0)? {
         ValueRef::Null => Ok(ValueRef::Null),
-        ValueRef::Bytes(_) if call.is_binary(0) => Err(binary_text()),
+        ValueRef::Bytes(_) if call.is_binary(0) => Err(Error::binary_document()),
         text @ (ValueRef::Bytes(_) | ValueRef::Choice(_)) => {
             let text = crate::scratch::to_text(text, call.scratch())?;
             call.build(|buffer| json::append_quoted(text, buffer))

@@ -360,7 +360,7 @@ impl<'a> Draft<'a> {
                     self.partitioning = Partitioning::Spread { from: groups };
                 }
             }
-            TableChange::OrderBy => {
+            TableChange::OrderBy if self.old.columns.last().is_none_or(|column| !column.is_hidden_key()) => {
                 let text = format!(
                     "ORDER BY ignored as there is a user-defined clustered index in the table '{}'",
                     self.old.name

@@ -8,7 +8,7 @@ use junctor_model::temporal::Zone;
 use junctor_model::value::Value;
 
 use super::Note;
-use super::declare::{Kind, Variable};
+use super::declare::{Kind, Slot, Variable};
 use super::session::IsolationChoice;
 use super::sql_mode::SqlMode;
 
@@ -16,6 +16,8 @@ use super::sql_mode::SqlMode;
 pub(super) const TEXT_BYTES_MAX: usize = 4096;
 /// Maximum number of characters of a wrong value in an error message.
 const QUOTED_CHARACTERS_MAX: usize = 200;
+/// Maximum of the variable `timestamp` in MySQL 8.0, in seconds since 1970-01-01 UTC.
+const TIMESTAMP_SECONDS_MAX: f64 = 32_536_771_199.0;
 
 /// The variable's default, in canonical form.
 pub(super) fn default_value(variable: &Variable) -> Value {
@@ -65,7 +67,11 @@ pub(super) fn check(
         Kind::Number { min, max, .. } => check_number(assigned, min, max, notes),
         Kind::Real(_) => match value {
             Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
-                Ok(Value::Double(double_of(value).max(0.0)))
+                let given = double_of(value);
+                if matches!(variable.slot, Slot::Timestamp) && given > TIMESTAMP_SECONDS_MAX {
+                    return Err(wrong_value(name, &text_of(value)));
+                }
+                Ok(Value::Double(given.max(0.0)))
             }
             _ => Err(wrong_type(name)),
         },

@@ -21,9 +21,6 @@ use super::table::TABLE;
 use super::user::UserVariables;
 use crate::parse::Dialect;
 
-/// Maximum of the variable `timestamp` in MySQL 8.0, in seconds since 1970-01-01 UTC.
-const TIMESTAMP_SECONDS_MAX: f64 = 32_536_771_199.0;
-
 /// An isolation level that a session may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -301,7 +298,9 @@ impl SessionVariables {
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
-        self.rules = ValueRules::new(self.sql_mode.date_rules(), settings.time_zone).in_locale(settings.locale);
+        self.rules = ValueRules::new(self.sql_mode.date_rules(), settings.time_zone)
+            .in_locale(settings.locale)
+            .truncating(self.sql_mode.truncates_fractions());
     }
 
     /// Bytes of memory beyond which a query writes rows to a temporary file (`tmp_table_size`).
@@ -480,7 +479,6 @@ impl SessionVariables {
             }
             Slot::Timestamp => {
                 let seconds = if let Value::Double(seconds) = value { seconds } else { 0.0 };
-                let seconds = seconds.min(TIMESTAMP_SECONDS_MAX);
                 self.timestamp_us = (seconds > 0.0).then_some((seconds * 1e6) as u64);
             }
             // Computed when they are read. `SetEffects` reports an assignment of LAST_INSERT_ID.

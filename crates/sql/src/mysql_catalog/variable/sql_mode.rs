@@ -29,12 +29,13 @@ const NAMES: &[(&str, u64)] = &[
     ("HIGH_NOT_PRECEDENCE", 1 << 29),
     ("NO_ENGINE_SUBSTITUTION", 1 << 30),
     ("PAD_CHAR_TO_FULL_LENGTH", 1 << 31),
-    ("TIME_TRUNCATE_FRACTIONAL", 1 << 32),
+    ("TIME_TRUNCATE_FRACTIONAL", TIME_TRUNCATE_FRACTIONAL),
 ];
 
 const NO_ZERO_IN_DATE: u64 = 1 << 23;
 const NO_ZERO_DATE: u64 = 1 << 24;
 const ALLOW_INVALID_DATES: u64 = 1 << 25;
+const TIME_TRUNCATE_FRACTIONAL: u64 = 1 << 32;
 
 /// A mode that MySQL 8.0 removed. Old clients still set it, and it has no effect.
 const FORGOTTEN: &str = "NO_AUTO_CREATE_USER";
@@ -130,7 +131,13 @@ impl SqlMode {
             no_zero_date: self.0 & NO_ZERO_DATE != 0,
             no_zero_in_date: self.0 & NO_ZERO_IN_DATE != 0,
             allows_invalid: self.0 & ALLOW_INVALID_DATES != 0,
+            zone: None,
         }
+    }
+
+    /// Whether TIME_TRUNCATE_FRACTIONAL is set.
+    pub fn truncates_fractions(self) -> bool {
+        self.0 & TIME_TRUNCATE_FRACTIONAL != 0
     }
 
     /// Whether STRICT_ALL_TABLES is set. A number outside a variable's range is then an error instead of a

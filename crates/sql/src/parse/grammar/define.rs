@@ -408,7 +408,7 @@ impl Parser<'_> {
         let has_name = Self::is_name(self.current) && !self.at_database_option();
         let name = if has_name { Some(self.name()?) } else { None };
         if !self.at_database_option() {
-            return self.syntax();
+            return if self.at_word(Keyword::Read) { self.unsupported("READ ONLY") } else { self.syntax() };
         }
         let (character_set, collation) = self.database_options()?;
         Ok(Statement::AlterDatabase(AlterDatabase { name, character_set, collation }))
@@ -436,7 +436,9 @@ impl Parser<'_> {
             } else if self.bytes(self.current).eq_ignore_ascii_case(b"ENCRYPTION") {
                 self.advance();
                 self.accept(TokenKind::Equal);
-                self.string()?;
+                if self.string()?.eq_ignore_ascii_case(b"Y") {
+                    return self.unsupported("ENCRYPTION");
+                }
             } else if has_default {
                 return self.syntax();
             } else {

@@ -73,7 +73,12 @@ impl Parser<'_> {
 
     /// A select list, also of RETURNING.
     pub(super) fn select_list(&mut self) -> Parse<Vec<SelectItem>> {
-        self.comma_list(Self::select_item)
+        let first = self.current.start;
+        self.comma_list(|parser: &mut Self| match parser.current.kind == TokenKind::Star {
+            // As in MySQL, a star without a table is only the first member.
+            true if parser.current.start != first => parser.syntax(),
+            _ => parser.select_item(),
+        })
     }
 
     /// A member of a select list.

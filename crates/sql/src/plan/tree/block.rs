@@ -139,7 +139,9 @@ impl TreePlanner<'_> {
             }
         };
         if !is_root && !select.into.is_none() {
-            return Err(Error::new(ErrorCode::WrongUsage, "Incorrect usage of INTO and subquery"));
+            let text = "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION \
+                        clauses.";
+            return Err(Error::new(ErrorCode::MisplacedInto, text));
         }
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();

@@ -1,0 +1,30 @@
+-- not recorded: numbers of errors and warnings that MariaDB does not have.
+CREATE DATABASE cli_small_rules;
+USE cli_small_rules;
+SET sql_mode = DEFAULT;
+CREATE TABLE t (a INT);
+INSERT INTO t VALUES (1), (2), (3);
+-- HAVING that names an aggregate of the select list, without groups.
+SELECT COUNT(*) AS c FROM t HAVING c > 1;
+SELECT COUNT(*) AS c, MAX(a) AS m FROM t WHERE a > 1 HAVING c = 2 AND m = 3 ORDER BY m LIMIT 1;
+SELECT SUM(a) AS c FROM t HAVING c > 100;
+SELECT 1, * FROM t;
+SELECT *, 1 FROM t WHERE a = 1;
+SELECT 1, t.* FROM t WHERE a = 1;
+SELECT 1 INTO @a UNION SELECT 2;
+SELECT 1 UNION SELECT 2 LIMIT 1 INTO @a;
+SET timestamp = 32536771200;
+SET timestamp = 32536771199;
+SELECT YEAR(NOW());
+SET timestamp = DEFAULT;
+CREATE DATABASE cli_other ENCRYPTION = 'Y';
+CREATE DATABASE cli_other ENCRYPTION = 'N';
+ALTER DATABASE cli_other ENCRYPTION = 'y';
+ALTER DATABASE cli_other READ ONLY = 1;
+DROP DATABASE cli_other;
+ALTER TABLE t ORDER BY a;
+SHOW WARNINGS;
+ALTER TABLE t ADD PRIMARY KEY (a);
+ALTER TABLE t ORDER BY a;
+SHOW WARNINGS;
+DROP DATABASE cli_small_rules;
