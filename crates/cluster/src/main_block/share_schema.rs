@@ -273,7 +273,7 @@ impl MainBlock {
         self.next_change == self.first_number + 1
     }
 
-    fn own_count(&self, module: Module) -> u16 {
+    pub(super) fn own_count(&self, module: Module) -> u16 {
         self.own_blocks.iter().filter(|at| at.module == module).count() as u16
     }
 
