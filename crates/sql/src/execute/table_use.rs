@@ -418,7 +418,10 @@ impl Engine {
 
     /// Unblocks the tables of a completed change.
     pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
-        self.tables.changes.retain(|change| change.operation != signal.operation);
+        match signal.operation {
+            Some(operation) => self.tables.changes.retain(|change| change.operation != operation),
+            None => self.unblock_all_tables(),
+        }
     }
 
     /// Unblocks the tables of all changes.
