@@ -370,6 +370,7 @@ impl Gateway {
         let request = ExecuteStatement {
             operation,
             reply_to: self.own,
+            epoch: self.epoch,
             transaction: transaction.id,
             autocommit: !transaction.explicit,
             durability: options.durability,

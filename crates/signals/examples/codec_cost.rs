@@ -61,6 +61,7 @@ fn signal(name: &str) -> Option<Signal> {
         "write" => Signal::Ldm(LdmSignal::WriteRows(WriteRows {
             operation: OperationId(1 << 32),
             reply_to,
+            epoch: Epoch(1),
             transaction,
             statement: StatementNumber(1),
             first: StatementNumber(1),

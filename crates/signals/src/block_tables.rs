@@ -85,8 +85,9 @@ layout! { RecallTables { operation, from } }
 /// From main to every sql block: the change is over or given up, and waiting statements continue.
 #[derive(Debug)]
 pub struct UnblockTables {
-    /// Main's number of the change.
-    pub operation: OperationId,
+    /// Main's number of the change. `None` means all changes that the block knows: main does so when the node
+    /// introduces itself, because what it has sent to the life before of the node may have come to this one.
+    pub operation: Option<OperationId>,
 }
 
 layout! { UnblockTables { operation } }

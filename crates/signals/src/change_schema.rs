@@ -311,11 +311,14 @@ pub struct PublishCatalog {
     pub operation: OperationId,
     /// The main block.
     pub reply_to: Address,
+    /// The epoch that the main block of a node with the sequencer has started; 0 from the main block of the
+    /// receiver's node while it recovers or joins, and in a cluster without voters.
+    pub epoch: Epoch,
     /// The new catalog.
     pub catalog: Arc<Catalog>,
 }
 
-layout! { PublishCatalog { operation, reply_to, catalog } }
+layout! { PublishCatalog { operation, reply_to, epoch, catalog } }
 
 /// The reply to [`PublishCatalog`]: later requests of this block name the new versions.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, PartitionId, StatementNumber, TransactionId};
 
 use crate::diagnostics::Diagnostics;
 use crate::end_transaction::CommitDurability;
@@ -46,6 +46,8 @@ pub struct ExecuteStatement {
     pub operation: OperationId,
     /// Receiver of the reply.
     pub reply_to: Address,
+    /// The last epoch that the sql block knows. A life of the tc's node that was admitted later is not meant.
+    pub epoch: Epoch,
     /// The transaction; none begins a new one.
     pub transaction: TransactionId,
     /// Whether the transaction commits with this statement.
@@ -73,8 +75,8 @@ pub struct ExecuteStatement {
 
 layout! {
     ExecuteStatement {
-        operation, reply_to, transaction, autocommit, durability, protocol, lock_wait_ms, timeout_ends, reading,
-        savepoint, program, parts,
+        operation, reply_to, epoch, transaction, autocommit, durability, protocol, lock_wait_ms, timeout_ends,
+        reading, savepoint, program, parts,
     }
 }
 

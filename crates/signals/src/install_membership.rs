@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::NodeId;
-use junctor_model::id::Epoch;
+use junctor_model::id::{Epoch, Incarnation};
 
 /// Installs a committed membership. From main of the leader to main of a node whose reports name an older one
 /// or another leader.
@@ -18,9 +18,11 @@ pub struct InstallMembership {
     pub membership: Arc<[u8]>,
     /// Whether all data nodes must start again, because all nodes of a group are gone.
     pub must_restart: bool,
+    /// A life of the node that waits, and why it is not admitted: it must end.
+    pub refusal: Option<(Incarnation, Box<str>)>,
 }
 
-layout! { InstallMembership { leader, index, membership, must_restart } }
+layout! { InstallMembership { leader, index, membership, must_restart, refusal } }
 
 /// A message between the voters of two nodes. It may be lost.
 #[derive(Clone, Debug)]

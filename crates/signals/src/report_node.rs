@@ -76,6 +76,8 @@ pub struct NodeReport {
     pub leases_over: Epoch,
     /// Set as long as a data node waits for its admission.
     pub disk: Option<WaitingDisk>,
+    /// Number of its ldm and of its tc instances, which must be the same on all data nodes.
+    pub instances: (u16, u16),
     /// Whether a joining node has the rows that it must have to serve.
     pub has_copies: bool,
     /// On the node with the sequencer: the nodes whose disks have everything that they need for a mark.
@@ -99,8 +101,7 @@ pub struct NodeReport {
 
 layout! {
     NodeReport {
-        incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, slow, durable,
-        is_left_group_empty, voter,
-        is_stopping, is_leaving,
+        incarnation, hears, leader, index, started, leases_over, disk, instances, has_copies, markable, admits, slow,
+        durable, is_left_group_empty, voter, is_stopping, is_leaving,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, IndexId, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, IndexId, PartitionId, StatementNumber, TransactionId};
 
 use crate::diagnostics::Diagnostics;
 use crate::execute_statement::Reading;
@@ -20,6 +20,8 @@ pub struct WriteRows {
     pub operation: OperationId,
     /// The coordinating tc.
     pub reply_to: Address,
+    /// The epoch of the tc. A life of the owner's node that was admitted later is not meant.
+    pub epoch: Epoch,
     /// The transaction of the versions and locks.
     pub transaction: TransactionId,
     /// Number of the statement, which its versions carry.
@@ -48,8 +50,8 @@ pub struct WriteRows {
 
 layout! {
     WriteRows {
-        operation, reply_to, transaction, statement, first, savepoint, partition, protocol, reading, one_phase,
-        program, input [buffer], output [buffer],
+        operation, reply_to, epoch, transaction, statement, first, savepoint, partition, protocol, reading,
+        one_phase, program, input [buffer], output [buffer],
     }
 }
 

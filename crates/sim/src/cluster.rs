@@ -215,8 +215,8 @@ impl Cluster {
                 let to = Address::new(NodeId(position as u8 + 1), *module, *instance);
                 // Nobody counts the answers.
                 let nobody = Address::new(NodeId(u8::MAX), Module::Main, 0);
-                let (operation, catalog) = (OperationId(0), Arc::clone(&catalog));
-                let publish = PublishCatalog { operation, reply_to: nobody, catalog };
+                let (operation, epoch, catalog) = (OperationId(0), Epoch(0), Arc::clone(&catalog));
+                let publish = PublishCatalog { operation, reply_to: nobody, epoch, catalog };
                 let signal = match Module::of(to.module) {
                     Module::Sql => Signal::Sql(SqlSignal::PublishCatalog(publish)),
                     Module::Tc => Signal::Tc(TcSignal::PublishCatalog(publish)),

@@ -149,7 +149,7 @@ impl Evictions {
                     return true;
                 }
                 let (leader, membership) = (*node, Arc::clone(membership));
-                let install = InstallMembership { leader, index: 1, membership, must_restart: false };
+                let install = InstallMembership { leader, index: 1, membership, must_restart: false, refusal: None };
                 let to = Address::new(*node, Module::Main, 0);
                 simulation.deliver(to, Signal::Main(MainSignal::InstallMembership(install)));
                 false

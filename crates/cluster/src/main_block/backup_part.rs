@@ -247,7 +247,7 @@ impl MainBlock {
 
     /// Whether this node serves, and its disk counts.
     fn has_all_on_disk(&self) -> bool {
-        let record = self.membership().and_then(|membership| membership.record(self.own.node));
+        let record = self.own_record();
         self.configuration.log.is_some() && record.is_some_and(|record| record.is_serving() && record.is_durable)
     }
 

@@ -251,7 +251,7 @@ impl MainBlock {
         }
         let signal = match &self.member {
             None => signal,
-            Some(_) => match self.pass_on(signal, outbox) {
+            Some(_) => match self.pass_on(signal, from.node, outbox) {
                 Some(signal) => signal,
                 None => return,
             },
@@ -358,14 +358,21 @@ impl MainBlock {
         }
     }
 
-    /// Whether a block of another node answers a request of an earlier life of this node.
+    /// Whether a block of another node answers a request of an earlier life of this node, or asks that life.
     fn is_of_earlier_life(&self, signal: &MainSignal, from: NodeId) -> bool {
-        let operation = match signal {
-            MainSignal::ChangePartitionReply(reply) => reply.operation,
-            MainSignal::PublishCatalogReply(reply) => reply.operation,
-            _ => return false,
-        };
-        from != self.own.node && operation.0 < self.first_number
+        if from == self.own.node {
+            return false;
+        }
+        match signal {
+            MainSignal::ChangePartitionReply(reply) => reply.operation.0 < self.first_number,
+            MainSignal::PublishCatalogReply(reply) => reply.operation.0 < self.first_number,
+            // Nodes share records and locks with members only.
+            MainSignal::ShareRecords(_)
+            | MainSignal::UseUserLock(_)
+            | MainSignal::CancelUserLock(_)
+            | MainSignal::ReleaseUserLocks(_) => self.member.is_some() && self.own_record().is_none(),
+            _ => false,
+        }
     }
 
     /// Handles a timer, the start of the node, or the end of a file operation. A node without a log publishes

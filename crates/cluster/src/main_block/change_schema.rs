@@ -170,6 +170,7 @@ impl MainBlock {
         match work {
             StageWork::Partitions(works) => {
                 let (own, operation) = (self.own, OperationId(self.stage));
+                let epoch = self.published_epoch();
                 let Some(change) = &mut self.running else {
                     junctor_kernel::invariant::fail(
                         "a stage belongs to the running change",
@@ -179,8 +180,6 @@ impl MainBlock {
                 require!(change.unsent.is_empty() && change.outstanding == 0, "stages run one after the other");
                 let gone = self.epochs.as_ref().map_or(NodeSet::EMPTY, |epochs| epochs.all_gone());
                 let late = self.epochs.as_ref().map(|epochs| epochs.late().clone()).unwrap_or_default();
-                let epochs = self.epochs.as_ref().filter(|_| self.member.is_some());
-                let epoch = epochs.and_then(|epochs| epochs.started()).unwrap_or_default();
                 for work in works {
                     let PartitionWork { partition, layout, chain, kind } = work;
                     // A new partition knows all nodes that are configured: one that is away now may return.

@@ -170,7 +170,8 @@ impl MainBlock {
             self.first_groups = settings.first_groups();
             self.beside = settings.beside();
         }
-        let member = Member::new(settings, now);
+        let mut member = Member::new(settings, now);
+        member.set_instances(self.ldm_instances, self.own_count(Module::Tc));
         self.member = Some(Box::new(ClusterMember {
             member,
             waiting: VecDeque::new(),

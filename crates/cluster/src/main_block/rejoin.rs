@@ -48,8 +48,7 @@ impl Rejoin {
 impl MainBlock {
     /// Whether this node is a member that does not serve yet.
     pub(super) fn is_joining(&self) -> bool {
-        let record = self.membership().and_then(|membership| membership.record(self.own.node));
-        record.is_some_and(|record| record.is_member() && !record.is_serving())
+        self.own_record().is_some_and(|record| !record.is_serving())
     }
 
     /// Whether this node joins, and does not have the schema yet.

@@ -14,6 +14,7 @@ use junctor_model::schema::TableKind;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
+use junctor_signals::block_tables::UnblockTables;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, SchemaChange};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
@@ -118,9 +119,21 @@ impl MainBlock {
         membership.record(membership.sequencer).map(|record| (record.node, record.incarnation))
     }
 
-    /// Whether schema changes run here: on a node alone, and on the node with the sequencer.
+    /// The life of this node.
+    fn own_life(&self) -> Life {
+        (self.own.node, self.gateway.incarnation())
+    }
+
+    /// Whether schema changes run here: on a node alone, and on the node with the sequencer. A membership may
+    /// still name an earlier life of this node.
     pub(super) fn runs_schema_changes(&self) -> bool {
-        self.member.is_none() || self.schema_life().is_some_and(|(node, _)| node == self.own.node)
+        self.member.is_none() || self.schema_life() == Some(self.own_life())
+    }
+
+    /// Whether this life of the node is a member.
+    pub(super) fn own_record(&self) -> Option<&NodeRecord> {
+        let (node, life) = self.own_life();
+        self.membership()?.record(node).filter(|record| record.is_member() && record.incarnation == life)
     }
 
     /// Whether every change of the schema that this node knows is on every disk that counts.
@@ -222,9 +235,16 @@ impl MainBlock {
         is_incomplete.then(|| Error::new(ErrorCode::TemporaryFailure, message))
     }
 
-    /// Passes a request of a session to the node that runs schema changes. Returns the signals that this main
-    /// handles.
-    pub(super) fn pass_on(&mut self, signal: MainSignal, outbox: &mut Outbox<Signal>) -> Option<MainSignal> {
+    /// Passes a request of a session of this node to the node that runs schema changes. Returns the signals
+    /// that this main handles. What another node asks here means an earlier life of this node, or comes
+    /// before this node knows that it runs the changes: it is refused. Passed on, it might be done after its
+    /// session has got an error and gone on.
+    pub(super) fn pass_on(
+        &mut self,
+        signal: MainSignal,
+        from: NodeId,
+        outbox: &mut Outbox<Signal>,
+    ) -> Option<MainSignal> {
         let is_of_schema = matches!(
             signal,
             MainSignal::ChangeSchema(_)
@@ -241,7 +261,8 @@ impl MainBlock {
         self.note_dropped_elsewhere(&signal);
         // The question may have come before the welcome, which takes another way.
         let is_answer = matches!(signal, MainSignal::BlockTablesReply(_));
-        let life = self.reachable_schema_life().filter(|_| self.epochs.is_some() || self.is_welcome() || is_answer);
+        let may_pass = from == self.own.node && (self.epochs.is_some() || self.is_welcome() || is_answer);
+        let life = self.reachable_schema_life().filter(|(node, _)| may_pass && *node != self.own.node);
         let refusal = || Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves");
         match (life, signal) {
             (Some((node, _)), signal) => outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal)),
@@ -273,7 +294,7 @@ impl MainBlock {
         self.next_change == self.first_number + 1
     }
 
-    fn own_count(&self, module: Module) -> u16 {
+    pub(super) fn own_count(&self, module: Module) -> u16 {
         self.own_blocks.iter().filter(|at| at.module == module).count() as u16
     }
 
@@ -495,7 +516,8 @@ impl MainBlock {
 
     /// Takes the schema over from the node with the sequencer.
     pub(super) fn on_hand_over_schema(&mut self, from: NodeId, signal: HandOverSchema, outbox: &mut Outbox<Signal>) {
-        if !self.needs_schema() || self.schema_life().is_none_or(|(node, _)| node != from) {
+        let is_for_this_life = self.own_record().is_some_and(|record| signal.epoch >= record.admitted);
+        if !is_for_this_life || !self.needs_schema() || self.schema_life().is_none_or(|(node, _)| node != from) {
             return;
         }
         outbox.crash_point(crash_point::COPY_SCHEMA.before());
@@ -549,7 +571,10 @@ impl MainBlock {
         if life.0 != self.own.node {
             // The sessions of the node must leave the tables of waiting changes and the locked ones, too.
             // Each block gets both before the catalog, so its answer, and thus the welcome, follows them.
-            self.session_blocks.extend(blocks.iter().filter(|at| at.module == Module::Sql));
+            for to in blocks.iter().filter(|at| at.module == Module::Sql) {
+                outbox.send(*to, Signal::Sql(SqlSignal::UnblockTables(UnblockTables { operation: None })));
+                self.session_blocks.push(*to);
+            }
             self.withdraw_all(outbox);
             self.block_at(life.0, outbox);
         }
@@ -560,9 +585,17 @@ impl MainBlock {
         self.share.publishing = Some(Publishing { life, introduction, stage, outstanding });
     }
 
+    /// The epoch that changes of the schema name, by which blocks of other nodes know whether they mean this
+    /// life of their node.
+    pub(super) fn published_epoch(&self) -> Epoch {
+        let epochs = self.epochs.as_ref().filter(|_| self.member.is_some());
+        epochs.and_then(|epochs| epochs.started()).unwrap_or_default()
+    }
+
     /// Sends the newest catalog to a block.
     pub(super) fn publish_to(&self, to: Address, operation: OperationId, outbox: &mut Outbox<Signal>) {
-        let signal = PublishCatalog { operation, reply_to: self.own, catalog: Arc::clone(&self.catalog) };
+        let (reply_to, epoch, catalog) = (self.own, self.published_epoch(), Arc::clone(&self.catalog));
+        let signal = PublishCatalog { operation, reply_to, epoch, catalog };
         let signal = match Module::of(to.module) {
             Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
             Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),

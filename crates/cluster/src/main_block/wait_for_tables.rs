@@ -378,7 +378,7 @@ impl MainBlock {
             return;
         }
         for to in &self.session_blocks {
-            outbox.send(*to, Signal::Sql(SqlSignal::UnblockTables(UnblockTables { operation: number })));
+            outbox.send(*to, Signal::Sql(SqlSignal::UnblockTables(UnblockTables { operation: Some(number) })));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The duties of raft's leader.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::{Duration, NodeId, Time};
@@ -80,21 +81,61 @@ impl Member {
         }
     }
 
-    /// Sends the membership to every node that lacks it.
+    /// Sends the membership to every node that lacks it, and to those that it cannot admit.
     fn announce(&mut self, index: u64, membership: &Arc<Membership>) {
+        let refusals = self.refusals(membership);
         let mut encoded: Option<Arc<[u8]>> = None;
         let (leader, must_restart) = (self.settings.own, self.must_restart);
         let mut left = ANNOUNCED_MAX;
         for (node, peer) in self.peers.iter() {
             let lacks = |report: &NodeReport| report.index < index || report.leader != leader;
             let Some(report) = peer.report.as_ref().filter(|_| peer.up.is_some()) else { continue };
-            if left > 0 && (lacks(report) || must_restart) {
+            let refusal = refusals.get(node).cloned();
+            if left > 0 && (lacks(report) || must_restart || refusal.is_some()) {
                 left -= 1;
                 let membership = Arc::clone(encoded.get_or_insert_with(|| membership.encode().into()));
-                let install = InstallMembership { leader, index, membership, must_restart };
+                let install = InstallMembership { leader, index, membership, must_restart, refusal };
                 self.output.send.push((*node, MemberMessage::Install(install)));
             }
         }
+    }
+
+    /// Why the nodes that wait cannot be admitted. Each is told in the log once in a life. If this node is
+    /// one of them, it ends.
+    fn refusals(&mut self, membership: &Membership) -> BTreeMap<NodeId, (Incarnation, Box<str>)> {
+        let Some(needed) = self.needed_instances(membership) else { return BTreeMap::new() };
+        let linked = self.peers.iter().filter(|(_, peer)| peer.up.is_some());
+        let others = linked.filter_map(|(node, peer)| Some((*node, peer.report?)));
+        let is_refused = |(_, report): &(NodeId, NodeReport)| report.disk.is_some() && report.instances != needed;
+        let waiting: Vec<(NodeId, NodeReport)> =
+            others.chain([(self.settings.own, self.report())]).filter(is_refused).collect();
+        let mut refusals = BTreeMap::new();
+        for (node, NodeReport { incarnation, instances: (ldm, tc), .. }) in waiting {
+            let why = format!(
+                "it has {ldm} ldm and {tc} tc instances, and the other data nodes have {} and {} (setting ThreadConfig)",
+                needed.0, needed.1
+            );
+            if self.refused.insert(node, incarnation) != Some(incarnation) {
+                self.tell(EventKind::Refused, format!("node {}: not admitted, because {why}", node.0));
+            }
+            let refusal = format!("node {} is not admitted to the cluster: {why}", node.0);
+            match node == self.settings.own {
+                true => self.stop(refusal),
+                false => _ = refusals.insert(node, (incarnation, refusal.into())),
+            }
+        }
+        refusals
+    }
+
+    /// The number of ldm and tc instances of the node with the sequencer, which all others must have, too.
+    /// `None` while nobody is a member.
+    fn needed_instances(&self, membership: &Membership) -> Option<(u16, u16)> {
+        let record = membership.record(membership.sequencer).filter(|record| record.is_member())?;
+        if record.node == self.settings.own {
+            return Some(self.instances);
+        }
+        let report = self.peers.get(&record.node)?.report.as_ref();
+        report.filter(|report| report.incarnation == record.incarnation).map(|report| report.instances)
     }
 
     /// Tells the sequencer that the leases of all evicted nodes are over.
@@ -360,7 +401,11 @@ impl Member {
             let of_member = self.report_of(member.node, own);
             hears(report, member.node) && of_member.is_some_and(|it| hears(it, node))
         };
-        report.disk.is_some() && report.incarnation > last && self.hears(node) && membership.members().all(is_linked)
+        report.disk.is_some()
+            && report.incarnation > last
+            && self.needed_instances(membership) == Some(report.instances)
+            && self.hears(node)
+            && membership.members().all(is_linked)
     }
 
     pub(super) fn report_of<'a>(&'a self, node: NodeId, own: &'a NodeReport) -> Option<&'a NodeReport> {

@@ -168,6 +168,8 @@ pub struct Member {
     recovered: Option<CommitNumber>,
     /// The newest commit of its checkpoint.
     checkpoint: CommitNumber,
+    /// Number of the ldm and of the tc instances of this node.
+    pub(super) instances: (u16, u16),
     /// `None` without epochs.
     progress: Option<EpochProgress>,
     /// Whether the node has the schema and the rows of the cluster.
@@ -194,6 +196,8 @@ pub struct Member {
     pub(super) must_restart: bool,
     /// Position of the membership that this leader has sent.
     pub(super) announced: u64,
+    /// The last life of each node that this leader has refused.
+    pub(super) refused: BTreeMap<NodeId, Incarnation>,
     /// When the leader ended that this voter followed.
     leader_ended: Option<Time>,
     ticked: Time,
@@ -232,6 +236,7 @@ impl Member {
             leader: NodeId(0),
             recovered: None,
             checkpoint: CommitNumber(0),
+            instances: (0, 0),
             progress: None,
             has_copies: true,
             is_admitted: false,
@@ -245,6 +250,7 @@ impl Member {
             cut_since: None,
             must_restart: false,
             announced: 0,
+            refused: BTreeMap::new(),
             leader_ended: None,
             ticked: now,
             awake_since: now,
@@ -309,6 +315,11 @@ impl Member {
     /// the newest commit of its checkpoint.
     pub fn note_recovered(&mut self, stable: CommitNumber, checkpoint: CommitNumber) {
         (self.recovered, self.checkpoint) = (Some(stable), checkpoint);
+    }
+
+    /// The node has so many ldm and tc instances.
+    pub fn set_instances(&mut self, ldm: u16, tc: u16) {
+        self.instances = (ldm, tc);
     }
 
     /// The epochs of this node are as far as this.
@@ -543,7 +554,7 @@ impl Member {
         self.log(line);
     }
 
-    fn stop(&mut self, reason: String) {
+    pub(super) fn stop(&mut self, reason: String) {
         match self.leaving_since {
             // It stops in order.
             Some(_) if !std::mem::replace(&mut self.has_left, true) => {
@@ -632,6 +643,7 @@ impl Member {
             },
             leases_over: self.progress.map_or(Epoch(0), |progress| progress.leases_over),
             disk,
+            instances: self.instances,
             has_copies: has_started && self.has_copies,
             markable: self.progress.map_or([u64::MAX; 4], |progress| progress.markable.to_words()),
             admits: self.progress.is_none_or(|progress| progress.admits),
@@ -844,6 +856,10 @@ impl Member {
                 self.install(signal.index, Arc::new(membership));
                 if signal.must_restart {
                     self.stop_for_restart();
+                }
+                let is_own = |(life, _): &&(Incarnation, Box<str>)| *life == self.settings.incarnation;
+                if let Some((_, refusal)) = signal.refusal.as_ref().filter(is_own) {
+                    self.stop(refusal.to_string());
                 }
             }
             Err(malformed) => self.log(format!("node {}: its membership is refused: {malformed}", signal.leader.0)),

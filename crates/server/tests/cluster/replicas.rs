@@ -143,3 +143,21 @@ fn replicas_are_raised_to_three_and_lowered_to_one_while_nodes_die() {
     [1, CLIENT].into_iter().for_each(|node| cluster.await_address(node));
     [1, CLIENT].into_iter().for_each(|node| check_rows(&mut cluster, node, transfers));
 }
+
+#[test]
+fn a_replica_with_other_threads_than_its_group_is_refused_before_it_is_added() {
+    let mut cluster = filled("replicas-threads");
+    cluster.set_options(5, &["--thread-config", "recv={count=1},ldm={count=3},main={count=0},io={count=0}"]);
+    cluster.start(5);
+    assert!(!cluster.await_end(5).success());
+    let said = cluster.log(5);
+    assert!(said.contains("node 5 is not admitted to the cluster: it has 3 ldm and 1 tc instances"), "{said}");
+    let tells =
+        |node: &u8| cluster.log(*node).contains("node 5: not admitted, because it has 3 ldm and 1 tc instances");
+    assert!((1..=4).any(|node| tells(&node)), "the leader says it, too");
+    cluster.await_rows(CLIENT, "node 5 is down", |rows| rows[4].state == "DOWN" && rows[4].incarnation == 0);
+    assert_eq!(groups(&mut cluster), "0 SERVING 1 1 1");
+    cluster.set_options(5, &[]);
+    cluster.start(5);
+    cluster.await_rows(CLIENT, "node 5 serves", |rows| do_serve(rows, &[1, 5]));
+}

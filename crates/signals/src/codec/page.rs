@@ -120,6 +120,7 @@ types! { A B C D E F G H I J K L M }
 types! { A B C D E F G H I J K L M N }
 types! { A B C D E F G H I J K L M N O }
 types! { A B C D E F G H I J K L M N O P }
+types! { A B C D E F G H I J K L M N O P Q }
 
 /// The names of the types of a value's fields. `fields` is never called; it only names the fields.
 pub(crate) fn types_of<V, T: Types>(page: &mut Page, fields: impl Fn(&V) -> Option<T>) -> Vec<String> {

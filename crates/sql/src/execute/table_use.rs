@@ -427,7 +427,10 @@ impl Engine {
 
     /// Unblocks the tables of a completed change.
     pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
-        self.tables.end_change(signal.operation);
+        match signal.operation {
+            Some(operation) => self.tables.end_change(operation),
+            None => self.orphan_changes(),
+        }
     }
 
     /// The main block that runs the changes is lost. Tables stay blocked until the next one has published its

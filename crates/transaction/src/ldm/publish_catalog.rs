@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use junctor_kernel::{Context, Outbox};
-use junctor_model::id::PartitionId;
+use junctor_model::id::{Epoch, PartitionId};
 use junctor_model::schema::TableLayout;
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
-use junctor_signals::{MainSignal, Signal};
+use junctor_signals::{LdmSignal, MainSignal, Signal};
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
@@ -31,6 +31,15 @@ pub(super) struct TakeOver {
 
 impl LdmBlock {
     pub(super) fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
+        // On a node without data, no epoch begins, and there are no partitions.
+        let is_early = signal.epoch > Epoch(0) && self.epoch == Epoch(0);
+        if is_early && !self.partitions.ids().is_empty() {
+            return self.parked.push(LdmSignal::PublishCatalog(signal));
+        }
+        // It means an earlier life of this node. Partitions that were made since would be dropped.
+        if signal.epoch > Epoch(0) && signal.epoch < self.admitted {
+            return;
+        }
         // Nobody has changed the schema before the first catalog.
         if self.publisher.is_some_and(|before| before != signal.reply_to) {
             // Changes of the main before that wait for a reader would come after the catalog.

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use junctor_kernel::{Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, RowId, TransactionId};
 use junctor_model::limit::FOLLOW_UPS_MAX;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{Access, WriteAction};
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
-use junctor_signals::{Signal, TcSignal};
+use junctor_signals::{LdmSignal, Signal, TcSignal};
 use junctor_storage::lock::WaiterId;
 use junctor_storage::log::ONE_PHASE_BLOCKS_MAX;
 use junctor_storage::partition_store::ScanCursor;
@@ -66,6 +66,13 @@ impl LdmBlock {
             request.savepoint < request.first && request.first <= request.statement,
             "a step of a statement comes after its first one, and a savepoint keeps earlier ones"
         );
+        // The tc means an earlier life of this node, and has given the write up since.
+        if request.epoch < self.admitted && request.epoch > Epoch(0) {
+            return junctor_kernel::WireSignal::recycle(Signal::Ldm(LdmSignal::WriteRows(request)), context.buffers);
+        }
+        if self.epoch == Epoch(0) && request.epoch > Epoch(0) {
+            return self.held_writes.push(request);
+        }
         let slot = match self.writable_slot(&request) {
             Ok(slot) => slot,
             Err(error) => return refuse(request, error, outbox),

@@ -25,7 +25,8 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let BeginEpoch { epoch, gone, .. } = signal;
+        let BeginEpoch { epoch, gone, admitted, .. } = signal;
+        self.admitted = admitted;
         if epoch > self.epoch {
             let has_new_replica = signal.late.adds_to(&self.late);
             self.late = signal.late.clone();

@@ -31,6 +31,8 @@ pub struct TcBlock {
     pub(super) own: Address,
     /// The membership epoch that this instance has started; 0 on a node alone.
     pub(super) epoch: Epoch,
+    /// The epoch in which the cluster admitted this life of the node; 0 before.
+    pub(super) admitted: Epoch,
     pub(super) sequence: Arc<CommitSequence>,
     pub(super) numbering: Numbering,
     /// Nodes that have left the cluster. Nothing waits for them.
@@ -75,6 +77,7 @@ impl TcBlock {
         TcBlock {
             own,
             epoch: Epoch(0),
+            admitted: Epoch(0),
             sequence,
             numbering: Numbering::Local,
             gone: NodeWords::default(),

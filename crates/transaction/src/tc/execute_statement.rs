@@ -5,7 +5,7 @@
 
 use junctor_kernel::{Address, Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{Epoch, PartitionId, StatementNumber, TransactionId};
 use junctor_model::limit::STATEMENTS_MAX;
 use junctor_signals::diagnostics;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
@@ -30,6 +30,9 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         self.counted.statements += 1;
+        if request.reply_to.node != self.own.node && self.is_for_earlier_life(request.epoch) {
+            return refuse(request, TransactionId::default(), lost_with_node(), context, outbox);
+        }
         if self.is_log_full() && !matches!(request.program.action, WriteAction::LockRead { .. }) {
             let id = request.transaction;
             return refuse(request, id, Error::disk_full(), context, outbox);
@@ -40,6 +43,12 @@ impl TcBlock {
         if let Some(request) = self.hold_statement(request, context.turn_start, outbox) {
             self.begin_statement(request, context, outbox);
         }
+    }
+
+    /// Whether a node without data means an earlier life of this node, which its sql block did not know to be
+    /// lost. Before its first epoch this life serves nobody.
+    fn is_for_earlier_life(&self, epoch: Epoch) -> bool {
+        epoch > Epoch(0) && (self.epoch == Epoch(0) || epoch < self.admitted)
     }
 
     /// Begins a statement that the log has room for.
@@ -130,8 +139,8 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let RoundPart { partition, program, input, part } = part;
-        let own = self.own;
-        let TcBlock { catalog, transactions, gone, late, epoch, .. } = self;
+        let (own, epoch) = (self.own, self.epoch);
+        let TcBlock { catalog, transactions, gone, late, .. } = self;
         let record = record_of(transactions, handle);
         let chain = catalog.distribution.chain(partition);
         let found = chain.and_then(|chain| match epoch.0 {
@@ -156,6 +165,7 @@ impl TcBlock {
         let request = WriteRows {
             operation: OperationId(u64::from(record.statement.0) << 32 | number),
             reply_to: own,
+            epoch,
             transaction: record.id,
             statement: record.statement,
             first: record.running.first,

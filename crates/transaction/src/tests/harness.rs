@@ -342,8 +342,9 @@ impl Harness {
     /// As `publish`, from the main block of this node.
     pub fn publish_from(&mut self, main: Address) {
         let catalog = Arc::new(self.catalog.clone());
+        let (operation, epoch) = (OperationId(0), Epoch(0));
         for to in self.first_node() {
-            let signal = PublishCatalog { operation: OperationId(0), reply_to: main, catalog: Arc::clone(&catalog) };
+            let signal = PublishCatalog { operation, reply_to: main, epoch, catalog: Arc::clone(&catalog) };
             let signal = match Module::of(to.module) {
                 Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
                 Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
@@ -381,6 +382,7 @@ impl Harness {
         let signal = ExecuteStatement {
             operation,
             reply_to: sql(),
+            epoch: Epoch(0),
             transaction,
             autocommit,
             durability: CommitDurability::Disk,

@@ -226,6 +226,7 @@ impl FakeSql {
             let publish = || PublishCatalog {
                 operation: OperationId(0),
                 reply_to: address(Module::Main, 0),
+                epoch: Epoch(0),
                 catalog: Arc::clone(&catalog),
             };
             self.outstanding += 2;
@@ -244,6 +245,7 @@ impl FakeSql {
         let request = ExecuteStatement {
             operation: OperationId(operation),
             reply_to: address(Module::Sql, self.instance),
+            epoch: Epoch(0),
             transaction: TransactionId::default(),
             autocommit: true,
             durability: CommitDurability::Disk,

@@ -14,15 +14,15 @@ use super::*;
 use crate::member::{MemberNode, MemberSettings, Roles, VoterStart};
 
 /// The life of this node.
-const LIFE: Incarnation = Incarnation(6);
+pub(super) const LIFE: Incarnation = Incarnation(6);
 
-fn main_of(node: u8) -> Address {
+pub(super) fn main_of(node: u8) -> Address {
     Address::new(NodeId(node), Module::Main, 0)
 }
 
 impl Stage {
     /// Node 1 of a cluster whose nodes have these roles. It has no links yet.
-    fn of_cluster(roles: &[&str]) -> Stage {
+    pub(super) fn of_cluster(roles: &[&str]) -> Stage {
         let mut stage = Stage::new(&[]);
         let directory = Directory::new(NodeId(1), &layout()).expect("a layout without gaps");
         let gateway = alteration::gateway(stage.own, &directory).of_life(LIFE);
@@ -52,7 +52,7 @@ impl Stage {
         stage
     }
 
-    fn link(&mut self, node: u8) {
+    pub(super) fn link(&mut self, node: u8) {
         let up = LinkNews::Up { node: NodeId(node), incarnation: 1, version: 1 };
         self.send_from(self.own, MainSignal::LinkNews(up));
     }

@@ -222,7 +222,7 @@ impl Stage {
                 return (!self.in_use).then_some(MainSignal::BlockTablesReply(reply));
             }
             Signal::Sql(SqlSignal::UnblockTables(signal)) => {
-                self.blocked.remove(&signal.operation.0).expect("only what is blocked is let go");
+                self.blocked.remove(&signal.operation.expect("a change").0).expect("only what is blocked is let go");
                 return None;
             }
             Signal::Sql(SqlSignal::NoteChangeWait(_)) => return None,

@@ -157,3 +157,30 @@ fn a_node_that_ends_right_after_the_power_of_the_other_one_keeps_its_mark() {
         cluster.run_until("all serve", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
     }
 }
+
+#[test]
+fn a_report_from_before_a_loss_that_comes_after_it_is_no_sign_of_life() {
+    for (first, second) in [(1, 2), (2, 1)] {
+        let mut cluster = formed(&["data", "data", "data", "data", "management", "management", "management"]);
+        let report = cluster.places[&NodeId(first)].member.as_ref().unwrap().report();
+        // Nobody notices that the power of this node has failed, and its disk is lost. Its last report is on
+        // its way.
+        cluster.end_process(first);
+        cluster.step();
+        cluster.kill(second);
+        for _ in 0..3 {
+            for to in 5..=7 {
+                cluster.messages.push_back((NodeId(first), NodeId(to), MemberMessage::Report(Box::new(report))));
+            }
+            cluster.step();
+        }
+        assert!(cluster.membership(5).unwrap().record(NodeId(second)).unwrap().is_durable);
+        let disk = &mut cluster.places.get_mut(&NodeId(first)).unwrap().disk;
+        *disk = Disk { incarnation: disk.incarnation, ..Disk::default() };
+        (3..=7).for_each(|at| cluster.notice_end(first, at));
+        (0..3).for_each(|_| cluster.step());
+        cluster.kill_all();
+        (1..=7).for_each(|node| cluster.start(node));
+        cluster.run_until("all serve", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+    }
+}

@@ -34,6 +34,8 @@ struct Disk {
 struct Place {
     disk: Disk,
     member: Option<Member>,
+    /// Number of its ldm and tc instances.
+    instances: (u16, u16),
     /// Neither ticks nor receives.
     is_paused: bool,
     stopped: Option<String>,
@@ -102,6 +104,7 @@ impl Cluster {
         };
         let mut member = Member::new(settings, self.now);
         member.note_recovered(place.disk.stable, place.disk.checkpoint);
+        member.set_instances(place.instances.0, place.instances.1);
         (place.member, place.stopped, place.is_paused, place.has_left) = (Some(member), None, false, false);
         for other in self.living() {
             if other.0 != node && !self.is_cut(other.0, node) {

@@ -187,7 +187,8 @@ fn a_replica_that_is_evicted_while_it_leaves_stops_in_order_only_if_another_one_
     let mut membership = Membership::clone(leading.membership().unwrap());
     membership.leaving.insert(NodeId(6));
     let index = leading.installed.as_ref().unwrap().0 + 1;
-    let install = InstallMembership { index, leader, must_restart: false, membership: membership.encode().into() };
+    let install =
+        InstallMembership { index, leader, must_restart: false, membership: membership.encode().into(), refusal: None };
     cluster.places.get_mut(&NodeId(6)).unwrap().member.as_mut().unwrap().on_install(&install);
     assert!(cluster.tell_evicted(), "another one has everything");
 }
@@ -203,7 +204,7 @@ fn reason_with(replicas: u8, roles: [&str; 2]) -> Option<String> {
     settings.nodes = nodes.into();
     let mut other = Member::new(settings, cluster.now);
     let membership = membership.encode().into();
-    other.on_install(&InstallMembership { index, leader: NodeId(3), must_restart: false, membership });
+    other.on_install(&InstallMembership { index, leader: NodeId(3), must_restart: false, membership, refusal: None });
     other.take_output().stop
 }
 
@@ -218,4 +219,35 @@ fn a_node_stops_whose_list_has_an_added_replica_as_a_first_node_or_a_first_node_
     assert!(text.starts_with(expected), "{text}");
     let text = reason_with(2, ["data,added:0", "data,added"]).unwrap();
     assert!(text.starts_with("node 2 is one of those"), "{text}");
+}
+
+#[test]
+fn a_node_with_other_instances_than_the_others_is_refused_before_its_admission() {
+    let mut cluster = extended("data,added:0");
+    cluster.kill_all();
+    cluster.places.get_mut(&NodeId(5)).unwrap().instances = (2, 1);
+    (1..=6).for_each(|node| cluster.start(node));
+    cluster.run_until("it is refused", |it| it.places[&NodeId(5)].stopped.is_some());
+    let why = "it has 2 ldm and 1 tc instances, and the other data nodes have 0 and 0 (setting ThreadConfig)";
+    let said = cluster.places[&NodeId(5)].stopped.clone().unwrap();
+    assert_eq!(said, format!("node 5 is not admitted to the cluster: {why}"));
+    let leader = cluster.leader().unwrap();
+    assert!(has_event(&cluster, leader, "REFUSED", &format!("node 5: not admitted, because {why}")));
+    cluster.kill(5);
+    cluster.run_until("the others serve", |it| it.serve(&[1, 2, 6]) && it.is_settled());
+    assert!(cluster.membership(3).unwrap().record(NodeId(5)).is_none(), "nothing of it is left");
+    // A member that returns with other instances.
+    cluster.kill(2);
+    cluster.run_until("it has left", |it| it.serve(&[1, 6]) && it.is_settled());
+    cluster.places.get_mut(&NodeId(2)).unwrap().instances = (0, 1);
+    cluster.start(2);
+    cluster.run_until("it is refused", |it| it.places[&NodeId(2)].stopped.is_some());
+    assert!(cluster.serve(&[1, 6]), "it was not admitted");
+    // With the right ones both are admitted.
+    for node in [2, 5] {
+        cluster.kill(node);
+        cluster.places.get_mut(&NodeId(node)).unwrap().instances = (0, 0);
+        cluster.start(node);
+    }
+    cluster.run_until("all serve", |it| it.serve(&[1, 2, 5, 6]) && it.is_settled());
 }

@@ -1,14 +1,11 @@
 //! Epochs of orders and images: the sender or the receiver has started the later one.
 
-use junctor_signals::QuerySignal;
-use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::execute_statement::Reading;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 use junctor_signals::write_rows::WriteRows;
 
 use super::*;
-use crate::ldm::LdmBlock;
 
 const FIRST: Epoch = Epoch(1);
 
@@ -16,12 +13,12 @@ fn tc() -> Address {
     Address::new(NodeId(1), Module::Tc, 0)
 }
 
-fn ldm(node: u8) -> Address {
+pub(super) fn ldm(node: u8) -> Address {
     Address::new(NodeId(node), Module::Ldm, 0)
 }
 
 /// Two replicas of one partition, and a transaction that has added 1 to `k` of a row.
-fn with_open_update() -> (Harness, SampleTable, TransactionId) {
+pub(super) fn with_open_update() -> (Harness, SampleTable, TransactionId) {
     let (mut harness, table) = filled(2, 1, 10);
     let reply = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[5]));
     assert_eq!(reply.error, None);
@@ -96,7 +93,7 @@ fn lose_first_node(harness: &mut Harness) {
 }
 
 /// Delivers signals, except those to blocks that the test does not have or plays.
-fn deliver_to_backup(harness: &mut Harness) -> Vec<Signal> {
+pub(super) fn deliver_to_backup(harness: &mut Harness) -> Vec<Signal> {
     let mut others = Vec::new();
     while let Some(next) = harness.delivery.in_flight.front() {
         if next.to == ldm(2) || next.to.module == Module::Query {
@@ -150,11 +147,12 @@ fn what_is_decided_is_committed_at_a_backup_whose_tc_is_lost() {
     harness.ldm(ldm(2)).check().expect("partitions are whole");
 }
 
-/// A statement of node 3 that adds 1 to `k` of a row.
-fn write_from_node_3(table: &SampleTable, partition: PartitionId, id: i64) -> Signal {
+/// A statement of node 3, sent in this epoch, that adds 1 to `k` of a row.
+pub(super) fn write_from_node_3(table: &SampleTable, partition: PartitionId, id: i64, epoch: Epoch) -> Signal {
     Signal::Ldm(LdmSignal::WriteRows(WriteRows {
         operation: OperationId(1),
         reply_to: Address::new(NodeId(3), Module::Tc, 0),
+        epoch,
         transaction: TransactionId::new(3, 0, id as u64),
         statement: StatementNumber(1),
         first: StatementNumber(1),
@@ -175,7 +173,7 @@ fn a_backup_that_becomes_primary_takes_writes_once_no_image_is_left() {
     let partition = *partitions.last().expect("a partition");
     let id = (1..300).find(|id| table.key(*id).0 == partition.index).expect("a row of the last partition");
     let third = Address::new(NodeId(3), Module::Tc, 0);
-    harness.send(ldm(2), third, write_from_node_3(&table, partition, id));
+    harness.send(ldm(2), third, write_from_node_3(&table, partition, id, Epoch(0)));
     // The write is handled before the images are resolved.
     harness.delivery.in_flight.rotate_right(1);
     assert!(harness.step());
@@ -196,7 +194,7 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     let add = table.add_to(K, Access::PrimaryKeys, 1);
     let open = harness.execute(NONE, false, &add, table.keys(&[6])).transaction;
     for id in [5, 6] {
-        harness.send(ldm(1), third, write_from_node_3(&table, partition, id));
+        harness.send(ldm(1), third, write_from_node_3(&table, partition, id, Epoch(0)));
     }
     for _ in 0..2 {
         assert!(harness.step());
@@ -215,7 +213,7 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     };
     harness.send(ldm(1), ldm(1), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
     // A late signal of the lost node is dropped.
-    harness.send(ldm(1), third, write_from_node_3(&table, partition, 7));
+    harness.send(ldm(1), third, write_from_node_3(&table, partition, 7, Epoch(0)));
     while harness.statement(waiting).is_none() {
         harness.delivery.in_flight.retain(|one| one.to.node == NodeId(1));
         assert!(harness.step());
@@ -226,55 +224,4 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     assert_eq!((work.participants, work.waiting_writes, work.deferred), (2, 0, 0), "those of node 1: {open}");
     assert_eq!(stored_rows(&harness, ldm(1), &[partition]), before);
     harness.ldm(ldm(1)).check().expect("partitions are whole");
-}
-
-#[test]
-fn partitions_for_the_life_before_are_not_created() {
-    let (mut harness, table, _) = with_open_update();
-    let shared = harness.empty_node(2);
-    *harness.ldm_mut(ldm(2)) = LdmBlock::new(ldm(2), shared, 7);
-    let (before, admitted) = (Epoch(1), Epoch(3));
-    for (index, epoch) in [(0, before), (1, admitted)] {
-        let partition = PartitionId { table: table.layout.definition.id, index };
-        let change = PartitionChange::Create { chain: vec![ldm(1), ldm(2)] };
-        let (operation, layout) = (OperationId(0), Arc::clone(&table.layout));
-        let reply_to = Address::new(NodeId(1), Module::Main, 0);
-        let signal = ChangePartition { operation, reply_to, partition, layout, change, epoch };
-        harness.send(ldm(2), reply_to, Signal::Ldm(LdmSignal::ChangePartition(signal)));
-    }
-    deliver_to_backup(&mut harness);
-    assert_eq!(harness.ldm(ldm(2)).partitions().len(), 0);
-    let (gone, late, copies_at) = ([0; 4], LateNodes::default(), Some(CommitNumber::start_of(admitted)));
-    let begin = BeginEpoch { epoch: admitted, gone, late, copies_at, admitted, reply_to: None };
-    harness.send(ldm(2), ldm(2), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
-    deliver_to_backup(&mut harness);
-    let created: Vec<u16> = harness.ldm(ldm(2)).partitions().iter().map(|partition| partition.index).collect();
-    assert_eq!(created, [1]);
-}
-
-#[test]
-fn a_life_that_is_not_admitted_answers_no_reads_of_other_nodes() {
-    let (mut harness, table, _) = with_open_update();
-    let shared = harness.empty_node(2);
-    *harness.ldm_mut(ldm(2)) = LdmBlock::new(ldm(2), shared, 7).with_voters(true);
-    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
-    let change = PartitionChange::Create { chain: vec![ldm(1), ldm(2)] };
-    let reply_to = Address::new(NodeId(2), Module::Main, 0);
-    let (operation, layout) = (OperationId(0), Arc::clone(&table.layout));
-    let epoch = Epoch(0);
-    let create = ChangePartition { operation, reply_to, partition, layout, change, epoch };
-    harness.send(ldm(2), reply_to, Signal::Ldm(LdmSignal::ChangePartition(create)));
-    deliver_to_backup(&mut harness);
-    // A node that reads what it has read before: the read means the life before, which had all rows.
-    let stable = harness.stable();
-    harness.begin_read(&table.reading(Access::AllRows, None, Output::Images), table.everything(), stable);
-    let Some(Signal::Query(QuerySignal::ReadRows(read))) = harness.delivery.in_flight.pop_back().map(|it| it.signal)
-    else {
-        panic!("a read was sent")
-    };
-    harness.send(ldm(2), read.reply_to, Signal::Ldm(LdmSignal::ReadRows(read)));
-    assert!(deliver_to_backup(&mut harness).is_empty(), "no answer");
-    assert_eq!(harness.ldm(ldm(2)).work().parked, 1);
-    harness.start_epoch(ldm(2), FIRST);
-    assert_eq!((deliver_to_backup(&mut harness).len(), harness.ldm(ldm(2)).work().parked), (1, 0));
 }

@@ -30,6 +30,7 @@ use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, TestS
 mod checkpoint;
 mod copy_rows;
 mod diagnostics;
+mod earlier_life;
 mod epoch;
 mod index_scan;
 mod locking_read;

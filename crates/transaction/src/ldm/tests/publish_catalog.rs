@@ -78,7 +78,7 @@ fn a_main_that_is_lost_before_its_catalog_is_taken_over_gets_no_answer() {
     for node in [2, 3] {
         let main = Address::new(NodeId(node), Module::Main, 0);
         let operation = OperationId(u64::from(node));
-        let signal = PublishCatalog { operation, reply_to: main, catalog: Arc::clone(&catalog) };
+        let signal = PublishCatalog { operation, reply_to: main, epoch: Epoch(0), catalog: Arc::clone(&catalog) };
         harness.send(owner, main, Signal::Ldm(LdmSignal::PublishCatalog(signal)));
     }
     harness.run();

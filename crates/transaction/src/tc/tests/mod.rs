@@ -90,7 +90,8 @@ impl Stage {
     }
 
     fn publish(&mut self, catalog: Catalog) {
-        let publish = PublishCatalog { operation: OperationId(0), reply_to: self.own, catalog: Arc::new(catalog) };
+        let (operation, epoch) = (OperationId(0), Epoch(0));
+        let publish = PublishCatalog { operation, reply_to: self.own, epoch, catalog: Arc::new(catalog) };
         assert_eq!(self.send(self.own, TcSignal::PublishCatalog(publish)).len(), 1);
     }
 
@@ -122,6 +123,7 @@ impl Stage {
         let request = ExecuteStatement {
             operation: OperationId(1),
             reply_to: sql(),
+            epoch: Epoch(0),
             transaction,
             autocommit,
             durability: self.durability,
@@ -778,10 +780,16 @@ fn errors_that_end_the_transaction(code: ErrorCode) {
 
 impl Stage {
     fn execute_refused(&mut self, transaction: TransactionId) -> ExecuteStatementReply {
+        answer(self.execute_from(sql(), Epoch(0), transaction))
+    }
+
+    /// A statement of one partition from a sql block that knows this epoch.
+    fn execute_from(&mut self, reply_to: Address, epoch: Epoch, transaction: TransactionId) -> Vec<(Address, Signal)> {
         let program = insert_program(&self.table.layout);
         let request = ExecuteStatement {
             operation: OperationId(1),
-            reply_to: sql(),
+            reply_to,
+            epoch,
             transaction,
             autocommit: false,
             durability: CommitDurability::Disk,
@@ -793,7 +801,7 @@ impl Stage {
             program,
             parts: Parts::One(0, Buffer::new()),
         };
-        answer(self.send(sql(), TcSignal::ExecuteStatement(request)))
+        self.send(reply_to, TcSignal::ExecuteStatement(request))
     }
 }
 

@@ -165,6 +165,24 @@ fn begin_epoch(epoch: u32, gone: [u64; 4]) -> TcSignal {
 }
 
 #[test]
+fn statements_for_the_life_before_do_not_begin() {
+    let mut stage = Stage::in_cluster(false);
+    let elsewhere = Address::new(NodeId(9), Module::Sql, 0);
+    let refused = |stage: &mut Stage, epoch: u32| {
+        let reply = answer(stage.execute_from(elsewhere, Epoch(epoch), NONE));
+        assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::Deadlock));
+        assert_eq!(stage.tc.transactions_open(), 0);
+    };
+    refused(&mut stage, 2);
+    let (epoch, late, copies_at, reply_to) = (Epoch(3), LateNodes::default(), None, None);
+    let begin = BeginEpoch { epoch, gone: [0; 4], late, copies_at, admitted: epoch, reply_to };
+    assert!(stage.send(main(), TcSignal::BeginEpoch(begin)).is_empty());
+    refused(&mut stage, 2);
+    // A node without data that knows this life.
+    assert_eq!(writes(stage.execute_from(elsewhere, epoch, NONE)).len(), 1);
+}
+
+#[test]
 fn the_start_of_an_epoch_rolls_back_what_has_no_number_and_waits_for_no_node_that_is_gone() {
     for is_prepared in [true, false] {
         let mut stage = Stage::in_cluster(true);
