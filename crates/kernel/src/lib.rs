@@ -61,6 +61,7 @@ pub use random::Random;
 pub use real::FileBackend;
 pub use real::LinkOptions;
 pub use real::{ConnectError, Connector, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
+pub use scheduler::pace::RequestRate;
 pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
 pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;

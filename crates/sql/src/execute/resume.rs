@@ -150,6 +150,7 @@ fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progres
             other => unexpected("the statistics of tables", &other),
         },
         Execution::Idle
+        | Execution::Lent(_)
         | Execution::Read(_)
         | Execution::Tables(_)
         | Execution::Benchmark(_)
@@ -184,6 +185,7 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
             ComputeInput::Digests(Box::new(DigestRows::histograms(rows)))
         }
         ComputeSource::Status(StatusTable::Processes) => {
+            keep_one_row_each(&mut rows);
             ComputeInput::Processes(rows.into_iter(), context.engine.shown_account(context.session))
         }
         ComputeSource::Status(table) => {
@@ -277,4 +279,20 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
         | Event::AutoIncrement { operation, .. }
         | Event::Status { operation, .. } => *operation,
     }
+}
+
+/// Keeps one row for each session. A lent session has a longer one of the block that lends it, which counts
+/// while the session is on its way.
+fn keep_one_row_each(rows: &mut Vec<Vec<Value>>) {
+    let Some(length) = rows.iter().map(Vec::len).min() else { return };
+    if rows.iter().all(|row| row.len() == length) {
+        return;
+    }
+    let connection = |row: &Vec<Value>| match row.first() {
+        Some(Value::UInt(number)) => *number,
+        _ => 0,
+    };
+    rows.sort_by_key(|row| (connection(row), row.len()));
+    rows.dedup_by(|later, earlier| later.len() > length && connection(later) == connection(earlier));
+    rows.iter_mut().for_each(|row| row.truncate(length));
 }
