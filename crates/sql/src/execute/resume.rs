@@ -281,18 +281,17 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
     }
 }
 
-/// Keeps one row for each session. A lent session has a longer one of the block that lends it, which counts
-/// while the session is on its way.
+/// Keeps one row for each session. The block that lends a session reports it by a longer row, which counts
+/// while the session is on its way. The session can also move between the reports of two blocks. Each block may
+/// have a session of background work.
 fn keep_one_row_each(rows: &mut Vec<Vec<Value>>) {
-    let Some(length) = rows.iter().map(Vec::len).min() else { return };
-    if rows.iter().all(|row| row.len() == length) {
-        return;
-    }
+    let length = rows.iter().map(Vec::len).min().unwrap_or(0);
     let connection = |row: &Vec<Value>| match row.first() {
         Some(Value::UInt(number)) => *number,
         _ => 0,
     };
     rows.sort_by_key(|row| (connection(row), row.len()));
-    rows.dedup_by(|later, earlier| later.len() > length && connection(later) == connection(earlier));
+    // Sessions of background work have the number 0.
+    rows.dedup_by(|later, earlier| connection(later) == connection(earlier) && connection(later) != 0);
     rows.iter_mut().for_each(|row| row.truncate(length));
 }

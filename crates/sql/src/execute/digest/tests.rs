@@ -81,7 +81,7 @@ fn digests_without_room_count_in_the_row_without_digest() {
 
 #[test]
 fn the_blocks_of_a_node_are_added() {
-    let (mut first, mut second) = (StatementDigests::from_number(1), StatementDigests::default());
+    let (mut first, mut second) = (StatementDigests::from_number(1), StatementDigests::from_number(1));
     let one = key(Some("d"), "SELECT ?");
     let number = first.number_of(&one, || "SELECT 1".into(), Time(20_000));
     for duration_ns in [100, 300] {
