@@ -260,7 +260,10 @@ impl SqlBlock {
             // Clients that do not read must not hold the slots that others need.
             record.lend_slot(&mut self.group);
         }
-        if record.lender.is_some() && is_idle && (record.is_disconnected || matches!(record.command, CommandState::Idle)) {
+        if record.lender.is_some()
+            && is_idle
+            && (record.is_disconnected || matches!(record.command, CommandState::Idle))
+        {
             return self.return_session(connection, turn);
         }
         if record.session.is_to_be_lent() && record.lender.is_none() {

@@ -1,9 +1,10 @@
 //! Sessions that are lent to the sql block of a `work` thread for one long query
 //! (`docs/decisions/0096-long-queries-on-threads-of-their-own.md`).
 //!
-//! The block of a session lends the whole record, with a query that has not begun, and keeps an entry. Signals
-//! of recv keep coming to it. It passes on what concerns the query, and keeps the next command until the
-//! session is back. The other block treats the session as one of its own, answers the client, and returns it.
+//! The block of a session lends the whole record, with a query that has not begun, and keeps an entry.
+//! Signals of recv keep coming to it. It passes on what concerns the query, and keeps the next command until
+//! the session is back. The other block treats the session as one of its own, answers the client, and
+//! returns it.
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;

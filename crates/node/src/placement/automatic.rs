@@ -25,9 +25,9 @@
 //! thread, so no signal crosses threads between them, and their shares need not be guessed.
 //! `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
 //!
-//! Each 8 CPUs have a work thread in addition, for long queries, up to 8 of them. It is bound to no CPU, and has
-//! a lower priority than all others, so it takes only time that the others leave. From 240 CPUs on there is
-//! none, because a node has at most 256 threads.
+//! Each 8 CPUs have a work thread in addition, for long queries, up to 8 of them. It is bound to no CPU, and
+//! has a lower priority than all others. From 240 CPUs on there is none, because a node has at most 256
+//! threads.
 //!
 //! Below 8 CPUs, an odd CPU is left to the io thread, the operating system's network work and other programs.
 

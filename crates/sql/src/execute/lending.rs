@@ -75,7 +75,7 @@ impl StatementContext<'_, '_> {
         if !disturbs || !plan.only_reads_tables() || !self.session.is_movable() {
             return None;
         }
-        // What was asked for before the statement is known to this block only.
+        // Only this block knows the results that were asked for before the statement.
         let is_answered = matches!(self.engine.lock_calls.get_mut().mode, LockCallMode::Answered);
         if is_answered || !matches!(input.input.form, InputForm::Text(_) | InputForm::Prepared(_)) {
             return None;

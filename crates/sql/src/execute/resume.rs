@@ -282,8 +282,8 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
 }
 
 /// Keeps one row for each session. The block that lends a session reports it by a longer row, which counts
-/// while the session is on its way. The session can also move between the reports of two blocks. Each block may
-/// have a session of background work.
+/// while the session is on its way. The session can also move between the reports of two blocks. Each block
+/// may have a session of background work.
 fn keep_one_row_each(rows: &mut Vec<Vec<Value>>) {
     let length = rows.iter().map(Vec::len).min().unwrap_or(0);
     let connection = |row: &Vec<Value>| match row.first() {

@@ -285,8 +285,8 @@ impl Session {
         self.multi_statements
     }
 
-    /// Whether the session waits for a table, for another sql block, or for a change of the schema that may take
-    /// long. During that time it holds no admission ticket.
+    /// Whether the session waits for a table, for another sql block, or for a change of the schema that may
+    /// take long. During that time it holds no admission ticket.
     #[inline]
     pub fn waits_for_tables(&self) -> bool {
         match &self.execution {

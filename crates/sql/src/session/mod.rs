@@ -61,8 +61,7 @@ impl Engine {
     pub fn new(mut gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
         gateway.install_catalog(Arc::new(Catalog::with_access(Arc::clone(&settings.access))));
         let globals = settings.globals();
-        // Sessions move between blocks with their plans. What plans have of one block must differ from that of
-        // all others.
+        // Sessions move between blocks with their plans. The numbers in plans must differ between blocks.
         let first_number = u64::from(gateway.instance()) << 40;
         let engine = Engine {
             gateway,

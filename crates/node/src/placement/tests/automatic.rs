@@ -35,8 +35,8 @@ fn the_automatic_choice_equals_the_documented_rows() {
 fn more_cpus_never_mean_fewer_threads() {
     for cpu_count in 2..=CPU_COUNT_MAX as u32 {
         assert!(busy_total(cpu_count) >= busy_total(cpu_count - 1), "{cpu_count}");
-        // At 8 CPUs pipelines replace all-purpose receive threads; at 142 sessions move to their own threads; at
-        // 240 work threads end.
+        // At 8 CPUs pipelines replace all-purpose receive threads; at 142 sessions move to their own threads;
+        // at 240 work threads end.
         if ![8, 142, 240].contains(&cpu_count) {
             let (less, more) =
                 (AutomaticPlacement::counts_for(cpu_count - 1), AutomaticPlacement::counts_for(cpu_count));

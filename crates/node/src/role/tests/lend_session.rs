@@ -23,7 +23,11 @@ impl Node {
     fn lent(&self) -> usize {
         let of_sql = |host: &NodeHost| {
             let held = host.sql().map(|sql| sql.held());
-            held.into_iter().flatten().filter(|(what, _)| *what == "lent sessions").map(|(_, count)| count).sum::<usize>()
+            held.into_iter()
+                .flatten()
+                .filter(|(what, _)| *what == "lent sessions")
+                .map(|(_, count)| count)
+                .sum::<usize>()
         };
         self.hosts.iter().map(of_sql).sum::<usize>()
     }
@@ -74,7 +78,10 @@ fn a_session_comes_back_with_its_variables_and_diagnostics() {
                  ORDER BY n) q";
     assert_eq!(node.query(1, warns), ["3"]);
     assert_eq!(node.query(1, "SELECT @@warning_count > 0"), ["1"]);
-    assert_eq!(node.query(1, "SELECT /*+ SET_VAR(sort_buffer_size = 100000) */ COUNT(*) FROM t JOIN u USING (id)"), ["900"]);
+    assert_eq!(
+        node.query(1, "SELECT /*+ SET_VAR(sort_buffer_size = 100000) */ COUNT(*) FROM t JOIN u USING (id)"),
+        ["900"]
+    );
     assert_eq!(node.query(1, "SELECT @@sort_buffer_size = 100000"), ["0"]);
     let found = "SELECT SQL_CALC_FOUND_ROWS t.id FROM t JOIN u USING (id) ORDER BY t.id LIMIT 2";
     assert_eq!(node.query(1, found), ["0", "1"]);
@@ -87,7 +94,10 @@ fn what_is_tied_to_the_block_of_the_session_stays() {
     let mut node = node();
     node.execute(1, &["BEGIN", "UPDATE t SET k = 77 WHERE id = 1"]);
     assert_eq!(node.query(1, "SELECT COUNT(*) FROM t JOIN u USING (id) WHERE t.k = 77"), ["1"]);
-    node.execute(1, &["ROLLBACK", "CREATE TEMPORARY TABLE own (id INT PRIMARY KEY)", "INSERT INTO own VALUES (1), (2)"]);
+    node.execute(
+        1,
+        &["ROLLBACK", "CREATE TEMPORARY TABLE own (id INT PRIMARY KEY)", "INSERT INTO own VALUES (1), (2)"],
+    );
     assert_eq!(node.query(1, "SELECT COUNT(*) FROM own JOIN u USING (id)"), ["2"]);
     node.execute(1, &["DROP TEMPORARY TABLE own"]);
     assert_eq!(node.query(2, "SELECT COUNT(*) FROM t JOIN u USING (id) FOR SHARE"), ["900"]);
