@@ -14,8 +14,8 @@ use super::client_command::send_progress;
 use super::state::{CommandState, NextStatement, SessionRecord};
 
 impl SqlBlock {
-    /// Handles KILL if the session belongs to this block. For a lent session, KILL comes from the lender alone,
-    /// so that one KILL does not stop two statements.
+    /// Handles KILL if the session belongs to this block. For a lent session, KILL comes from the lender
+    /// alone, so that one KILL does not stop two statements.
     pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
         let InterruptSession { operation, reply_to, .. } = signal;
         match self.lending.is_borrower {
