@@ -470,6 +470,11 @@ impl Gateway {
         Ok(operation)
     }
 
+    /// The instance of this block in its module.
+    pub fn instance(&self) -> u16 {
+        self.own.instance
+    }
+
     /// The node of this gateway.
     pub fn node(&self) -> NodeId {
         self.own.node
@@ -700,7 +705,7 @@ impl Gateway {
             Module::Tc => self.tc_instances,
             Module::Ldm => self.ldm_instances,
             Module::Query => self.query_instances,
-            Module::Rep | Module::Send | Module::Io | Module::Log => 0,
+            Module::Rep | Module::Send | Module::Io | Module::Log | Module::Work => 0,
         }
     }
 

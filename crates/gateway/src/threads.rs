@@ -5,5 +5,6 @@
 
 pub use junctor_kernel::scheduler::load::ThreadState;
 pub use junctor_kernel::{
-    Duration, SendAssistance, SendSettings, SendStatus, SpinChoice, SpinMethod, Time, Usage as ThreadUsage, Window,
+    Duration, RequestRate, SendAssistance, SendSettings, SendStatus, SpinChoice, SpinMethod, Time,
+    Usage as ThreadUsage, Window,
 };

@@ -31,6 +31,9 @@ pub struct ThreadLayout {
     /// Whether the thread's blocks seldom have work. Such threads are preferred for writing other threads'
     /// output.
     pub is_mostly_idle: bool,
+    /// Whether the operating system prefers all other threads of the node to this one. Then other threads run
+    /// none of its turns, and it runs none of theirs. Its long-running work does not pause.
+    pub is_background: bool,
 }
 
 /// All threads of a node.
@@ -183,6 +186,11 @@ impl Directory {
     pub fn share_thread(&self, one: (impl Into<ModuleId>, u16), other: (impl Into<ModuleId>, u16)) -> bool {
         let thread = self.thread_of(one.0, one.1);
         thread.is_some() && thread == self.thread_of(other.0, other.1)
+    }
+
+    /// Whether this is a background thread.
+    pub(crate) fn is_background(&self, thread: u16) -> bool {
+        self.threads.get(usize::from(thread)).is_some_and(|thread| thread.is_background)
     }
 
     /// Address of an instance on this node.

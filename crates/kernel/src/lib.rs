@@ -62,6 +62,7 @@ pub use real::FileBackend;
 pub use real::LinkOptions;
 pub use real::{ConnectError, Connector, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
 pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
+pub use scheduler::pace::RequestRate;
 pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinScale, SpinSettings};

@@ -89,6 +89,8 @@ struct Link<S> {
     /// Whether the signals since the last flush are too much work for a delegated turn, even if they are few.
     /// In a delegated turn, the sender handles signals in place of the sleeping receiver.
     is_heavy: bool,
+    /// Whether the sender or the receiver is a background thread, so that no signal is fit for such a turn.
+    is_apart: bool,
 }
 
 struct Lane<S> {
@@ -342,12 +344,12 @@ impl<S: Signal> Outbox<S> {
         links: Vec<Option<[Producer<Parcel<S>>; 2]>>,
         waiting_max: usize,
     ) -> Self {
-        let links: Vec<_> = links
-            .into_iter()
-            .map(|rings| {
-                rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high), is_heavy: false })
-            })
-            .collect();
+        let is_apart = |other: usize| directory.is_background(thread) || directory.is_background(other as u16);
+        let link = |(other, rings): (usize, Option<[Producer<Parcel<S>>; 2]>)| {
+            let [normal, high] = rings?;
+            Some(Link { normal: Lane::new(normal), high: Lane::new(high), is_heavy: false, is_apart: is_apart(other) })
+        };
+        let links: Vec<_> = links.into_iter().enumerate().map(link).collect();
         let own = directory.address(crate::module::ModuleId::new(0), 0);
         let space_max = links.iter().flatten().map(|link| link.normal.ring.capacity() / 2).min();
         Self {
@@ -591,7 +593,7 @@ impl<S: Signal> Outbox<S> {
             }
             let fresh = link.normal.ring.publish() + link.high.ring.publish();
             if fresh > 0 {
-                let is_heavy = std::mem::take(&mut link.is_heavy) || fresh > INLINE_SIGNALS_MAX;
+                let is_heavy = std::mem::take(&mut link.is_heavy) || link.is_apart || fresh > INLINE_SIGNALS_MAX;
                 published(thread as u16, !is_heavy);
             }
         }

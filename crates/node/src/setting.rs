@@ -126,6 +126,8 @@ pub struct NodeConfig {
     pub transactions_max: u32,
     /// Partitions of a table whose definition names no number.
     pub partitions_per_node: u16,
+    /// Predicted duration in microseconds from which a query runs on a `work` thread.
+    pub work_query_us_min: u32,
     /// Maximum wait for a row lock, in seconds.
     pub lock_wait_timeout_s: u32,
     /// Maximum duration of a login, in seconds.
@@ -201,6 +203,7 @@ impl Default for NodeConfig {
             max_allowed_packet_bytes: 64 << 20,
             transactions_max: 4096,
             partitions_per_node: 2,
+            work_query_us_min: 2000,
             lock_wait_timeout_s: 50,
             connect_timeout_s: 10,
             transaction_timeout_s: 0,
@@ -482,6 +485,9 @@ pub static SETTINGS: &[Setting] = &[
         Number(value) => |config| config.transactions_max = value as u32),
     setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table whose definition names no number, in each node group.",
         Number(value) => |config| config.partitions_per_node = value as u16),
+    setting!("work_query_us_min", SettingKind::Count(0, 1_000_000_000), "2000",
+        "Predicted duration in microseconds from which a query of several tables, or with groups, runs on a thread of the kind work while many requests arrive (more than two a millisecond). With 0 every such query does, always. A node without such threads (ThreadConfig) ignores it.",
+        Number(value) => |config| config.work_query_us_min = value as u32),
     setting!("lock_wait_timeout_s", SettingKind::Count(1, 1_073_741_824), "50",
         "Maximum wait for a row lock, in seconds (innodb_lock_wait_timeout of new sessions).",
         Number(value) => |config| config.lock_wait_timeout_s = value as u32),

@@ -81,6 +81,7 @@ counters! {
         commits: "COMMIT statements.";
         rollbacks: "ROLLBACK statements, without ROLLBACK TO SAVEPOINT.";
         admission_waits: "Commands that waited for a slot of the thread pool.";
+        sessions_lent: "Queries for which the session moved to a thread of the kind work.";
         metadata_lock_waits: "Statements that waited for a metadata lock.";
         temporary_files: "Temporary files created by queries whose rows exceeded their memory.";
         temporary_bytes: "Bytes that queries put into temporary files.";

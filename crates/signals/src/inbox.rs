@@ -27,6 +27,7 @@ use crate::end_transaction::*;
 use crate::execute_statement::*;
 use crate::install_membership::*;
 use crate::interrupt_session::*;
+use crate::lend_session::*;
 use crate::lock_wait::*;
 use crate::module::Module;
 use crate::read_rows::*;
@@ -215,6 +216,9 @@ inbox! {
         UseHost: Reserved, 4, local;
         SequencerLost: Reserved, 64, local;
         ContinueWork: Reserved, 64, local;
+        TakeSession: Reserved, 64, local;
+        ReturnSession: Reserved, 64, local;
+        InterruptLentSession: Reserved, 16, local;
     }
 }
 inbox! {

@@ -11,6 +11,7 @@ pub mod inbox;
 pub mod client_command;
 pub mod connection_limits;
 pub mod interrupt_session;
+pub mod lend_session;
 pub mod journal;
 pub mod log_table;
 

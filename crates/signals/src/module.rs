@@ -28,11 +28,13 @@ pub enum Module {
     Sql = 8,
     /// The log of commits.
     Log = 9,
+    /// Statements that take long: threads of low priority, whose sql blocks take sessions of other blocks.
+    Work = 10,
 }
 
 impl Module {
     /// Every module, in the order of its number.
-    pub const ALL: [Module; 10] = [
+    pub const ALL: [Module; 11] = [
         Module::Main,
         Module::Rep,
         Module::Tc,
@@ -43,6 +45,7 @@ impl Module {
         Module::Io,
         Module::Sql,
         Module::Log,
+        Module::Work,
     ];
 
     /// The lower-case name used in settings, status tables and thread names.
@@ -58,6 +61,7 @@ impl Module {
             Module::Io => "io",
             Module::Sql => "sql",
             Module::Log => "log",
+            Module::Work => "work",
         }
     }
 

@@ -106,6 +106,7 @@ impl Cluster {
             total_memory_bytes: Some(MEMORY_BYTES),
             max_connections: 1_000,
             transactions_max: parameters.transactions_max,
+            work_query_us_min: 0,
             is_durable,
             log_segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap_or_default(),
             ..NodeConfig::default()

@@ -215,6 +215,10 @@ fn draw_placement(world: &WorldPlan, random: &mut Random) -> Result<(String, Pla
         "all_in_one" => Placement::all_in_one().thread_config,
         "receive" => Placement::receive(count(1, 4)).thread_config,
         "ldm_setup" => Placement::ldm_setup(count(1, 2), count(1, 3), count(1, 2)).thread_config,
+        "work" => {
+            let config = Placement::ldm_setup(count(1, 2), count(1, 2), count(1, 2)).thread_config;
+            format!("{config},work={{count={}}}", count(1, 2))
+        }
         "all_separate" => {
             let counts = [count(1, 2), count(1, 2), count(1, 2), count(1, 3), count(1, 2), count(1, 2)];
             let [recv, sql, tc, ldm, query, send] = counts;
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn every_placement_can_be_drawn_and_backups_have_as_many_ldm_instances() {
-        for placement in ["all_in_one", "receive", "ldm_setup", "all_separate", "random"] {
+        for placement in ["all_in_one", "receive", "ldm_setup", "work", "all_separate", "random"] {
             let mut chains = [0; 4];
             for seed in 0..50 {
                 let draw = RunParameters::new(seed, &world(placement)).unwrap();

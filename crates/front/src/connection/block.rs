@@ -142,7 +142,8 @@ struct Opened {
 impl RecvBlock {
     /// Creates the block of recv instance `own`.
     pub fn new(own: Address, directory: &Directory, settings: RecvSettings) -> RecvBlock {
-        let sql_instances = directory.instances(Module::Sql).max(1);
+        // The last sql blocks, those of work threads, have no sessions of their own.
+        let sql_instances = (directory.instances(Module::Sql) - directory.instances(Module::Work)).max(1);
         let (below, last_id) = settings.ids;
         let first_id = below + u32::from(own.instance) + 1;
         let is_local = |instance: &u16| directory.share_thread((Module::Recv, own.instance), (Module::Sql, *instance));

@@ -11,6 +11,7 @@ use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
 use junctor_sql::{Engine, QUERY_LIMIT_TIMER};
 
+use super::lend_session::Lending;
 use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
 use super::read_digests::{DIGEST_WORK, DigestReads};
@@ -26,7 +27,12 @@ use crate::account::Accounts;
 use crate::admission::ThreadGroup;
 use crate::protocol::DecodedParameters;
 
-type SeededState = foldhash::fast::FixedState;
+pub(super) type SeededState = foldhash::fast::FixedState;
+
+/// A fixed seed, so that a run of the simulator repeats exactly.
+fn seeded() -> SeededState {
+    SeededState::with_seed(0x6a75_6e63_746f_7221)
+}
 
 /// The state of an sql block.
 pub struct SqlBlock {
@@ -49,6 +55,7 @@ pub struct SqlBlock {
     pub(super) refresh: StatisticsRefresh,
     pub(super) digest_reads: DigestReads,
     pub(super) process_reads: ProcessReads,
+    pub(super) lending: Lending,
 }
 
 impl SqlBlock {
@@ -61,8 +68,7 @@ impl SqlBlock {
             engine,
             accounts,
             parameters: DecodedParameters::default(),
-            // A fixed seed, so that a run of the simulator repeats exactly.
-            sessions: HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221)),
+            sessions: HashMap::with_hasher(seeded()),
             group,
             is_group_timer_running: false,
             groups,
@@ -74,15 +80,17 @@ impl SqlBlock {
             refresh: StatisticsRefresh::default(),
             digest_reads: DigestReads::default(),
             process_reads: ProcessReads::default(),
+            lending: Lending::none(HashMap::with_hasher(seeded())),
         }
     }
 
     /// The number of each kind of resource that sessions hold, by name, for checkers. All are 0 when nobody
     /// is connected.
-    pub fn held(&self) -> [(&'static str, usize); 5] {
+    pub fn held(&self) -> [(&'static str, usize); 6] {
         let (admitted, waiting) = self.group.counts();
         [
             ("sessions", self.sessions.len()),
+            ("lent sessions", self.lending.lent.len()),
             ("slots of the thread pool", admitted),
             ("sessions waiting for a slot", waiting),
             ("operations", self.engine.gateway.operations_under_way()),
@@ -99,6 +107,9 @@ impl SqlBlock {
     pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut turn = TurnContext::new(context, outbox);
         self.engine.counters.signals += 1;
+        if !self.lending.lent.is_empty() && self.concerns_lent(&signal) {
+            return self.on_signal_for_lent(signal, &mut turn);
+        }
         match signal {
             SqlSignal::ExecuteCommand(command) => {
                 if self.may_start(&mut turn) {
@@ -130,6 +141,9 @@ impl SqlBlock {
             SqlSignal::ContinueStatement(signal) => self.on_continue_statement(&signal, &mut turn),
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
             SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
+            SqlSignal::TakeSession(signal) => self.on_take_session(signal, &mut turn),
+            SqlSignal::ReturnSession(signal) => self.on_return_session(signal, &mut turn),
+            SqlSignal::InterruptLentSession(signal) => self.on_interrupt_lent_session(signal, from, &mut turn),
             SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut turn),
             SqlSignal::RestoreGlobals(signal) => {
                 self.engine.on_restore_globals(&signal, &mut turn);

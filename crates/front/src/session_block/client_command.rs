@@ -260,6 +260,15 @@ impl SqlBlock {
             // Clients that do not read must not hold the slots that others need.
             record.lend_slot(&mut self.group);
         }
+        if record.lender.is_some()
+            && is_idle
+            && (record.is_disconnected || matches!(record.command, CommandState::Idle))
+        {
+            return self.return_session(connection, turn);
+        }
+        if record.session.is_to_be_lent() && record.lender.is_none() {
+            return self.lend_session(connection, turn);
+        }
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);
         }
@@ -295,7 +304,7 @@ impl SqlBlock {
         self.return_slot(&mut record, turn);
     }
 
-    fn return_slot(&mut self, record: &mut SessionRecord, turn: &TurnContext<'_>) {
+    pub(super) fn return_slot(&mut self, record: &mut SessionRecord, turn: &TurnContext<'_>) {
         if std::mem::take(&mut record.is_admitted) && !record.is_extra {
             self.group.leave(record.admitted_at, turn.turn_start);
         }
@@ -360,6 +369,7 @@ fn end_command(engine: &Engine, group: &mut ThreadGroup, record: &mut SessionRec
         && !record.is_ending
         && !record.is_disconnected
         && !record.lends_slot
+        && record.lender.is_none()
         && !engine.watches_tables()
         && !engine.is_busy(&record.session);
     if is_plain && record.is_admitted && !record.keeps_slot() {

@@ -1,6 +1,7 @@
 //! Stops sessions: KILL from another session, or an exceeded time limit.
 
 use junctor_gateway::TurnContext;
+use junctor_kernel::Address;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
@@ -13,8 +14,20 @@ use super::client_command::send_progress;
 use super::state::{CommandState, NextStatement, SessionRecord};
 
 impl SqlBlock {
-    /// Handles KILL if the session belongs to this block.
+    /// Handles KILL if the session belongs to this block. For a lent session, KILL comes from the lender
+    /// alone, so that one KILL does not stop two statements.
     pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
+        let InterruptSession { operation, reply_to, .. } = signal;
+        match self.lending.is_borrower {
+            true => {
+                reply_to_interrupt(reply_to, InterruptSessionReply { operation, outcome: KillOutcome::Unknown }, turn)
+            }
+            false => self.interrupt(signal, turn),
+        }
+    }
+
+    /// Stops a session, if it is here, and replies.
+    pub(super) fn interrupt(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
         let InterruptSession { operation, reply_to, connection, closes_connection, reach } = signal;
         let record = self.sessions.get(&connection).filter(|record| !record.is_disconnected && !record.is_ending);
         let outcome = match record {
@@ -25,13 +38,7 @@ impl SqlBlock {
                 KillOutcome::Stopped
             }
         };
-        let reply = InterruptSessionReply { operation, outcome };
-        // Main asks for a session of another node.
-        let signal = match reply_to.module == Module::Main {
-            true => Signal::Main(MainSignal::InterruptSessionReply(reply)),
-            false => Signal::Sql(SqlSignal::InterruptSessionReply(reply)),
-        };
-        turn.outbox.send(reply_to, signal);
+        reply_to_interrupt(reply_to, InterruptSessionReply { operation, outcome }, turn);
     }
 
     /// Ends a session that has exceeded a time limit. If no command is in progress, the client gets `error`.
@@ -95,4 +102,13 @@ impl SqlBlock {
         self.end_step(connection, turn);
         self.admit_waiting(turn);
     }
+}
+
+fn reply_to_interrupt(to: Address, reply: InterruptSessionReply, turn: &mut TurnContext<'_>) {
+    // Main asks for a session of another node.
+    let signal = match to.module == Module::Main {
+        true => Signal::Main(MainSignal::InterruptSessionReply(reply)),
+        false => Signal::Sql(SqlSignal::InterruptSessionReply(reply)),
+    };
+    turn.outbox.send(to, signal);
 }

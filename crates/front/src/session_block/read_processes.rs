@@ -33,7 +33,7 @@ impl SqlBlock {
     pub(super) fn on_read_processes(&mut self, request: ReadStatus, turn: &mut TurnContext<'_>) {
         let mut left: Vec<ConnectionId> = self.sessions.keys().copied().collect();
         left.sort_unstable_by(|one, other| other.cmp(one));
-        self.process_reads.push_back(ProcessRead { request, left, rows: Vec::new() });
+        self.process_reads.push_back(ProcessRead { request, left, rows: self.rows_of_lent_sessions(turn.turn_start) });
         match self.process_reads.len() {
             1 => self.continue_process_read(turn),
             count if count > WAITING_MAX => while !self.run_process_step(turn) {},

@@ -46,6 +46,8 @@ pub(super) struct SessionRecord {
     pub awaited: Option<(AwaitedClient, Time)>,
     /// The open transaction, and when the timeout sweep first saw it.
     pub open_transaction: Option<(u32, Time)>,
+    /// The block to which the session returns after its query; `None` if it is this one.
+    pub lender: Option<Address>,
     pub session: Session,
     pub unsent: UnsentResults,
 }
@@ -77,6 +79,7 @@ impl SessionRecord {
             running: None,
             awaited: None,
             open_transaction: None,
+            lender: None,
             session,
             unsent: UnsentResults::default(),
         }

@@ -55,7 +55,8 @@ impl SqlBlock {
             // Without a farewell, which would look like the answer to a statement that has just been sent.
             self.stop(*connection, true, None, turn);
         }
-        if open.is_empty() && !self.sessions.values().any(|record| record.is_busy()) {
+        let is_idle = self.lending.lent.is_empty() && !self.sessions.values().any(|record| record.is_busy());
+        if open.is_empty() && is_idle {
             self.tell_statements_ended(turn);
         } else {
             turn.start_timer(Duration::from_millis(STATEMENTS_LOOK_MS), STATEMENTS_TIMER);

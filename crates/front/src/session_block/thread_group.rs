@@ -58,7 +58,12 @@ impl SqlBlock {
         let stall_limit = self.group.stall_limit();
         for _ in 0..self.timeout_sweep.len().min(SESSIONS_PER_TIMER) {
             let Some(connection) = self.timeout_sweep.next_session() else { return };
-            let Some(record) = self.sessions.get_mut(&connection) else { continue };
+            let Some(record) = self.sessions.get_mut(&connection) else {
+                if self.lending.lent.contains_key(&connection) {
+                    self.timeout_sweep.visit_again(connection);
+                }
+                continue;
+            };
             self.timeout_sweep.visit_again(connection);
             let is_idle = matches!(record.command, CommandState::Idle) && now.since(record.state_since) >= stall_limit;
             if is_idle && record.is_admitted && !record.is_extra && !record.session.holds_locks() {

@@ -34,6 +34,11 @@ impl TimeoutSweep {
         self.start_timer(turn);
     }
 
+    /// Removes a session that leaves the block.
+    pub fn remove(&mut self, connection: ConnectionId) {
+        self.order.retain(|other| *other != connection);
+    }
+
     /// Number of sessions in the order.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -67,7 +72,12 @@ impl SqlBlock {
         self.watch_statistics(turn);
         for _ in 0..self.timeout_sweep.order.len().min(SESSIONS_PER_SWEEP) {
             let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
-            let Some(record) = self.sessions.get_mut(&connection) else { continue };
+            let Some(record) = self.sessions.get_mut(&connection) else {
+                if self.lending.lent.contains_key(&connection) {
+                    self.timeout_sweep.order.push_back(connection);
+                }
+                continue;
+            };
             self.timeout_sweep.order.push_back(connection);
             self.engine.forget_by_statistics_of(&mut record.session);
             if let Some(error) = record.exceeded_limit(turn.turn_start) {

@@ -223,7 +223,7 @@ impl LoadBoard {
     }
 
     /// Number of times that the threads have taken input from a socket.
-    pub(crate) fn inputs(&self) -> u64 {
+    pub fn inputs(&self) -> u64 {
         self.threads.iter().map(|words| words.inputs.load(Ordering::Relaxed)).sum()
     }
 

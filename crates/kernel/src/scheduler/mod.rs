@@ -12,5 +12,5 @@ pub mod sleep;
 pub mod spin;
 pub(crate) mod delegation;
 mod engine_links;
-pub(crate) mod pace;
+pub mod pace;
 pub(crate) mod timer;

@@ -18,19 +18,46 @@ const LOOK_NS: u64 = 10_000_000;
 /// only, and long-running work does not pause.
 const REQUEST_NS_MAX: u64 = 500_000;
 
-/// The pace of the long-running work of one thread.
+/// Tells whether many requests arrive at the node.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub struct RequestRate {
     looked_at: Time,
     /// Requests that all threads had taken at the last look.
     requests: u64,
-    has_many_requests: bool,
+    has_many: bool,
+}
+
+impl RequestRate {
+    /// Whether many requests arrived between the last two looks, which are at least 10 ms apart. `requests`
+    /// counts those that all threads have taken since the start of the node.
+    pub fn has_many(&mut self, now: Time, requests: impl FnOnce() -> u64) -> bool {
+        let since_look = now.since(self.looked_at).0;
+        if since_look >= LOOK_NS {
+            let requests = requests();
+            let arrived = requests.saturating_sub(self.requests);
+            self.has_many = arrived.saturating_mul(REQUEST_NS_MAX) > since_look;
+            (self.looked_at, self.requests) = (now, requests);
+        }
+        self.has_many
+    }
+}
+
+/// The pace of the long-running work of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// Whether the thread is a background thread: requests preempt it, so its work need not pause.
+    is_background: bool,
+    rate: RequestRate,
     worked_ns: u64,
     /// When the work goes on.
     resumes_at: Time,
 }
 
 impl Pace {
+    pub(crate) fn new(is_background: bool) -> Pace {
+        Pace { is_background, ..Pace::default() }
+    }
+
     /// Whether long-running work may run in a turn that begins at `now`.
     #[inline]
     pub(crate) fn may_work(&self, now: Time) -> bool {
@@ -45,14 +72,10 @@ impl Pace {
     /// Notes that long-running work ran from `start` to `end`. `requests` counts those that all threads have
     /// taken since the start of the node.
     pub(crate) fn note_work(&mut self, (start, end): (Time, Time), requests: impl FnOnce() -> u64) {
-        let since_look = end.since(self.looked_at).0;
-        if since_look >= LOOK_NS {
-            let requests = requests();
-            let arrived = requests.saturating_sub(self.requests);
-            self.has_many_requests = arrived.saturating_mul(REQUEST_NS_MAX) > since_look;
-            (self.looked_at, self.requests) = (end, requests);
+        if self.is_background {
+            return;
         }
-        if !self.has_many_requests {
+        if !self.rate.has_many(end, requests) {
             self.worked_ns = 0;
             return;
         }
@@ -100,6 +123,16 @@ mod tests {
         // The first ten milliseconds pass before the first look.
         let half = 10_000_000 + 45_000_000;
         assert!((half - 2_000_000..=half + 2_000_000).contains(&worked_ns(20)), "{}", worked_ns(20));
+    }
+
+    #[test]
+    fn the_work_of_a_background_thread_does_not_pause() {
+        let mut pace = Pace::new(true);
+        for step in 1..1000 {
+            let end = Time(step * 100_000_000);
+            pace.note_work((Time(end.0 - 100_000_000), end), || step * 1_000_000);
+            assert!(pace.may_work(end));
+        }
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
-            pace: Pace::default(),
+            pace: Pace::new(assignment.directory.is_background(assignment.thread)),
             links: None,
             assignment,
         }

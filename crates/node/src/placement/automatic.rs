@@ -25,6 +25,10 @@
 //! thread, so no signal crosses threads between them, and their shares need not be guessed.
 //! `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
 //!
+//! Each 8 CPUs have a work thread in addition, for long queries, up to 8 of them. It is bound to no CPU, and
+//! has a lower priority than all others. From 240 CPUs on there is none, because a node has at most 256
+//! threads.
+//!
 //! Below 8 CPUs, an odd CPU is left to the io thread, the operating system's network work and other programs.
 
 use super::cpu_list::CpuList;
@@ -45,6 +49,16 @@ const REP_CPUS_MIN: u32 = 18;
 /// than its maximum of 80 threads to run their work too.
 const APART_CPUS_MIN: u32 = 142;
 
+/// Number of CPUs for each work thread.
+const CPUS_OF_WORK: u32 = 8;
+
+/// Maximum number of work threads. Each has an sql block, to which schema changes speak.
+const WORK_THREADS_MAX: u32 = 8;
+
+/// Number of CPUs from which there are no work threads, as their number and the others' might exceed
+/// `KernelLimits::THREADS_MAX`.
+const WORK_CPUS_MAX: u32 = 240;
+
 /// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
 const PIPELINE_LEAST: [(Module, u32); 2] = [(Module::Recv, 5), (Module::Ldm, 3)];
 
@@ -58,7 +72,7 @@ const SHARES_APART: [(Module, u32); 5] =
 /// The automatic choice, as a `ThreadConfig` that a person could have written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AutomaticPlacement {
-    /// Number of threads of each module. `io`, always 1, is in addition to the CPUs.
+    /// Number of threads of each module. `io`, always 1, and `work` are in addition to the CPUs.
     pub counts: ThreadCounts,
     /// The configuration, with `cpubind` when threads are bound.
     pub config: ThreadConfig,
@@ -80,7 +94,7 @@ impl AutomaticPlacement {
             () if unpinned => (false, "not bound: CPU binding is off"),
             () if used < available => (false, "not bound: the node shares the CPUs"),
             () if used < PIPELINE_CPUS_MIN => (false, "not bound: a small machine runs other programs too"),
-            () => (true, "bound, one thread to a CPU, io free"),
+            () => (true, "bound, one thread to a CPU, io and work free"),
         };
         let mut cpus: [Vec<u32>; Module::ALL.len()] = Default::default();
         if bound {
@@ -92,9 +106,10 @@ impl AutomaticPlacement {
     }
 
     /// The number of threads of each module for `cpu_count` CPUs, a number that is first limited to the range
-    /// from 1 to [`CPU_COUNT_MAX`]. There are never more threads than CPUs, not counting `io`. More CPUs
-    /// never mean fewer threads of a module, with two exceptions: the step from receive threads that do
-    /// everything to pipelines, and the step to sessions on threads of their own.
+    /// from 1 to [`CPU_COUNT_MAX`]. There are never more threads than CPUs, not counting `io` and
+    /// `work`. More CPUs never mean fewer threads of a module, with three exceptions: the step from receive
+    /// threads that do everything to pipelines, the step to sessions on threads of their own, and the end of
+    /// work threads.
     pub fn counts_for(cpu_count: u32) -> ThreadCounts {
         let cpu_count = cpu_count.clamp(1, CPU_COUNT_MAX as u32);
         let mut counts = ThreadCounts::default();
@@ -119,6 +134,9 @@ impl AutomaticPlacement {
         for _ in 0..cpu_count - coordination - given {
             let Some(module) = next_module(&counts, shares) else { break };
             counts.set(module, counts.get(module) + 1);
+        }
+        if cpu_count < WORK_CPUS_MAX {
+            counts.set(Module::Work, (cpu_count / CPUS_OF_WORK).min(WORK_THREADS_MAX));
         }
         counts.set(Module::Main, u32::from(cpu_count >= MAIN_CPUS_MIN));
         counts.set(Module::Rep, u32::from(cpu_count >= REP_CPUS_MIN));

@@ -9,6 +9,7 @@
 //! | query | one in each thread that carries ldm |
 //! | io | in the thread that carries main |
 //! | log | in the thread that carries main; it never has a thread of its own |
+//! | work | nowhere: sessions run their long queries where they are. Each work thread also has an sql block |
 //! | send | nowhere: recv threads write to their sockets, and idle threads help them |
 
 use super::cpu_list::CpuList;
@@ -16,8 +17,9 @@ use super::plan::{CpuBinding, ThreadPlan, ThreadPriority};
 use super::thread_config::{EntryBinding, SPIN_EFFECTIVE_US_MAX, ThreadConfig, ThreadCounts, ThreadEntry};
 use junctor_signals::Module;
 
-/// The order of threads: first those that coordinate, then roughly along the path of a request.
-const THREAD_ORDER: [Module; 9] = [
+/// The order of threads: first those that coordinate, then roughly along the path of a request. The sql
+/// blocks of work threads have the last numbers.
+const THREAD_ORDER: [Module; 10] = [
     Module::Main,
     Module::Rep,
     Module::Recv,
@@ -25,6 +27,7 @@ const THREAD_ORDER: [Module; 9] = [
     Module::Tc,
     Module::Ldm,
     Module::Query,
+    Module::Work,
     Module::Send,
     Module::Io,
 ];
@@ -43,6 +46,14 @@ pub(super) fn fold(config: &ThreadConfig) -> Vec<ThreadPlan> {
                 _ => format!("{module}{instance}"),
             };
             thread.modules.push((module, 0));
+            if module == Module::Work {
+                thread.modules.push((Module::Sql, 0));
+                // An idle thread of low priority must not write the answers of others.
+                thread.nosend = true;
+                if thread.priority == ThreadPriority::Normal {
+                    thread.priority = ThreadPriority::Background;
+                }
+            }
             threads.push(thread);
         }
     }

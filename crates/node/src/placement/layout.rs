@@ -21,6 +21,7 @@ impl From<&PlacementPlan> for NodeLayout {
             realtime: thread.priority == ThreadPriority::Realtime,
             spin_scale: spin_scale(thread),
             is_mostly_idle: thread.modules.iter().all(|(module, _)| matches!(module, Module::Main | Module::Rep)),
+            is_background: thread.carries(Module::Work),
         };
         Self { threads: plan.threads.iter().map(layout).collect() }
     }
@@ -68,6 +69,7 @@ mod tests {
             realtime: false,
             spin_scale: SpinScale { base_percent: 67, extra_percent: 120, constant_percent: 120 },
             is_mostly_idle: false,
+            is_background: false,
         };
         assert_eq!(NodeLayout::from(&plan).threads, [wanted]);
     }

@@ -37,13 +37,20 @@ pub enum ThreadPriority {
     Realtime,
     /// `thread_prio`, 0 to 10, 5 being ordinary and 10 the most urgent.
     Level(u8),
+    /// Below all other threads of the node.
+    Background,
 }
+
+/// The nice value of threads that run long queries. Against one other thread on the same CPU, such a thread
+/// gets a tenth of the time.
+const BACKGROUND_NICE: i32 = 10;
 
 impl ThreadPriority {
     /// The nice value to set, -20 to 19; `None` when nothing is to be set.
     pub fn nice(self) -> Option<i32> {
         match self {
             ThreadPriority::Level(level) => Some(((5 - i32::from(level)) * 4).clamp(-20, 19)),
+            ThreadPriority::Background => Some(BACKGROUND_NICE),
             ThreadPriority::Normal | ThreadPriority::Realtime => None,
         }
     }
@@ -87,8 +94,9 @@ impl ThreadPlan {
     }
 }
 
-/// A complete placement. Every module has an instance on some thread, except `send`: without send threads
-/// each thread writes its own output to the sockets.
+/// A complete placement. Every module has an instance on some thread, except `send` and `work`: without send
+/// threads each thread writes its own output to the sockets, and without work threads sessions run their long
+/// queries where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementPlan {
     /// The threads, by index.
@@ -197,7 +205,7 @@ fn check_threads(threads: &[ThreadPlan]) -> Result<(), UnsatisfiablePlacement> {
             "{count} threads, but at most {THREAD_COUNT_MAX} are allowed"
         )));
     }
-    for module in Module::ALL.into_iter().filter(|&module| module != Module::Send) {
+    for module in Module::ALL.into_iter().filter(|module| !matches!(module, Module::Send | Module::Work)) {
         if !threads.iter().any(|thread| thread.carries(module)) {
             return Err(UnsatisfiablePlacement::new(format!("no thread carries {module}")));
         }

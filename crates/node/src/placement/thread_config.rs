@@ -25,7 +25,7 @@ pub enum ThreadKind {
 
 impl ThreadKind {
     /// Every kind, in the order in which messages list them.
-    pub const ALL: [ThreadKind; 12] = [
+    pub const ALL: [ThreadKind; 13] = [
         ThreadKind::Module(Module::Main),
         ThreadKind::Module(Module::Rep),
         ThreadKind::Module(Module::Tc),
@@ -35,6 +35,7 @@ impl ThreadKind {
         ThreadKind::Module(Module::Send),
         ThreadKind::Module(Module::Io),
         ThreadKind::Module(Module::Sql),
+        ThreadKind::Module(Module::Work),
         ThreadKind::Watchdog,
         ThreadKind::IndexBuild,
         ThreadKind::Recover,
@@ -51,7 +52,7 @@ impl ThreadKind {
     }
 
     /// Maximum number of threads of this kind over all entries. These are NDB's limits where NDB has the
-    /// kind; `sql` is ours.
+    /// kind; `sql` and `work` are ours.
     pub const fn count_max(self) -> u32 {
         match self {
             ThreadKind::Module(module) => match module {
@@ -61,6 +62,7 @@ impl ThreadKind {
                 Module::Ldm | Module::Query => 332,
                 Module::Recv | Module::Send => 80,
                 Module::Sql => 512,
+                Module::Work => 64,
                 // Not a kind that a user can name.
                 Module::Log => 0,
             },
@@ -166,7 +168,7 @@ impl ThreadConfig {
             let default = match module {
                 Module::Main | Module::Ldm | Module::Recv | Module::Io => 1,
                 Module::Rep => u32::from(counts.get(Module::Main) > 0),
-                Module::Tc | Module::Query | Module::Send | Module::Sql | Module::Log => 0,
+                Module::Tc | Module::Query | Module::Send | Module::Sql | Module::Log | Module::Work => 0,
             };
             // The main module has one instance, so a second thread would have nothing to run.
             let count_most = if module == Module::Main { 1 } else { u32::MAX };

@@ -101,6 +101,8 @@ impl NodeHost {
             Module::Rep => self.rep = Some(RepBlock::new()),
             // The kernel does the work of these modules.
             Module::Send | Module::Io => {}
+            // The sql block of its thread does the work.
+            Module::Work => {}
         }
     }
 
@@ -121,7 +123,7 @@ impl NodeHost {
                 Some(())
             }
             // Modules without a block: the kernel does their work, and their start event needs no answer.
-            Module::Send | Module::Io => Some(()),
+            Module::Send | Module::Io | Module::Work => Some(()),
         };
         // An event that is dropped may be the only answer that a block waits for.
         require!(handled.is_some(), "an event for {to} found no block");
@@ -217,5 +219,9 @@ fn gateway(own: Address, assignment: &ThreadAssignment, shared: &Shared, word: u
 fn sql_block(own: Address, assignment: &ThreadAssignment, shared: &Shared) -> SqlBlock {
     let gateway = gateway(own, assignment, shared, usize::from(assignment.thread));
     let instances = usize::from(assignment.directory.instances(Module::Sql).max(1));
-    SqlBlock::new(own, Engine::new(gateway, Arc::clone(&shared.settings)), Arc::clone(&shared.accounts), instances)
+    let engine = Engine::new(gateway, Arc::clone(&shared.settings));
+    let work = assignment.directory.instances(Module::Work);
+    // On a node without data the two blocks may know different epochs, and so different replicas.
+    let lends = !shared.is_in_cluster() || shared.has_data();
+    SqlBlock::new(own, engine, Arc::clone(&shared.accounts), instances).with_work_threads(work, lends)
 }

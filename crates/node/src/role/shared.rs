@@ -420,6 +420,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         proxy_protocol_networks: config.proxy_protocol_networks.clone(),
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
+        work_query_us_min: config.work_query_us_min,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,
         // A node in memory has none. `junctor backup` must not take the files of another node for its own.
         data_directory: match config.is_durable {

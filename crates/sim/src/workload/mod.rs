@@ -28,6 +28,7 @@ mod durable_rows;
 mod read_while_write;
 mod history;
 mod failed_change;
+mod grouped_query;
 mod foreign_key;
 mod interruption;
 mod long_transaction;
@@ -52,6 +53,7 @@ pub use deadlock_storm::DeadlockStorm;
 pub use durable_rows::DurableRows;
 pub use failed_change::FailedChange;
 pub use foreign_key::ForeignKey;
+pub use grouped_query::GroupedQuery;
 pub use history::Histories;
 pub use index_while_update::IndexWhileUpdate;
 pub use interruption::Interruption;
@@ -166,6 +168,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "foreign_key" => Box::new(ForeignKey::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         "multi_step_write" => Box::new(MultiStepWrite::new(sessions, rounds, rows)),
+        "grouped_query" => Box::new(GroupedQuery::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         "remove_groups" => Box::new(RemoveGroups::new(rounds)),
         "remove_replicas" => Box::new(RemoveReplicas::new(rounds)),

@@ -12,6 +12,7 @@ use junctor_signals::counter::SqlCounters;
 use super::digest::StatementDigests;
 use super::estimates::TableEstimates;
 use super::latency::Latencies;
+use super::lending::LendingRule;
 use super::numbers::AutoIncrementRanges;
 use super::query_limit::QueryLimits;
 use super::settings::ServerSettings;
@@ -79,6 +80,8 @@ pub struct Engine {
     pub(crate) ends: TurnEnds,
     pub(crate) latencies: Latencies,
     pub(crate) digests: StatementDigests,
+    /// How queries leave for a `work` thread; `None` if none leaves.
+    pub(crate) lending: Option<LendingRule>,
 }
 
 impl Engine {

@@ -85,6 +85,7 @@ impl Engine {
             Execution::TableStatistics(state) => state.input.release(turn),
             Execution::Benchmark(state) => state.calls.input.release(turn),
             Execution::LoadFile(state) => state.abandon(self, turn),
+            Execution::Lent(query) => query.input.release(turn),
             Execution::Tables(wait) => {
                 session.execution = Execution::Tables(wait);
                 self.forget_table_wait(session, turn);

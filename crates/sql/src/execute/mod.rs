@@ -17,7 +17,7 @@
 //!   with [`numbers`],
 //!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`benchmark`],
 //!   [`table_statistics`], [`lock_tables`], [`schema`], [`track_transaction`]; [`table_use`], which separates
-//!   statements from schema changes.
+//!   statements from schema changes; [`lending`], which hands sessions with long queries over.
 
 mod benchmark;
 mod bound;
@@ -36,6 +36,7 @@ mod into;
 mod key;
 mod key_read;
 mod latency;
+mod lending;
 mod load_file;
 mod lock_tables;
 pub(crate) mod memory;

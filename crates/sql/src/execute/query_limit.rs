@@ -129,6 +129,14 @@ impl Engine {
         session.limit_entry = Some(at);
     }
 
+    /// Watches the limit of a query that came from another block.
+    pub(crate) fn renew_limit(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
+        if let Some(deadline) = session.query_deadline.filter(|deadline| *deadline != UNLIMITED) {
+            self.look_again(session, deadline);
+            self.query_limits.start_timer(turn);
+        }
+    }
+
     /// Starts the timer again after it has expired.
     pub fn restart_limit_timer(&mut self, turn: &mut TurnContext<'_>) {
         self.query_limits.start_timer(turn);

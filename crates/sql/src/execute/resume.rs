@@ -150,6 +150,7 @@ fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progres
             other => unexpected("the statistics of tables", &other),
         },
         Execution::Idle
+        | Execution::Lent(_)
         | Execution::Read(_)
         | Execution::Tables(_)
         | Execution::Benchmark(_)
@@ -184,6 +185,7 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
             ComputeInput::Digests(Box::new(DigestRows::histograms(rows)))
         }
         ComputeSource::Status(StatusTable::Processes) => {
+            keep_one_row_each(&mut rows);
             ComputeInput::Processes(rows.into_iter(), context.engine.shown_account(context.session))
         }
         ComputeSource::Status(table) => {
@@ -277,4 +279,19 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
         | Event::AutoIncrement { operation, .. }
         | Event::Status { operation, .. } => *operation,
     }
+}
+
+/// Keeps one row for each session. The block that lends a session reports it by a longer row, which counts
+/// while the session is on its way. The session can also move between the reports of two blocks. Each block
+/// may have a session of background work.
+fn keep_one_row_each(rows: &mut Vec<Vec<Value>>) {
+    let length = rows.iter().map(Vec::len).min().unwrap_or(0);
+    let connection = |row: &Vec<Value>| match row.first() {
+        Some(Value::UInt(number)) => *number,
+        _ => 0,
+    };
+    rows.sort_by_key(|row| (connection(row), row.len()));
+    // Sessions of background work have the number 0.
+    rows.dedup_by(|later, earlier| connection(later) == connection(earlier) && connection(later) != 0);
+    rows.iter_mut().for_each(|row| row.truncate(length));
 }

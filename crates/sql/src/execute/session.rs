@@ -285,12 +285,12 @@ impl Session {
         self.multi_statements
     }
 
-    /// Whether the session waits for a table, or for a change of the schema that may take long. During that
-    /// time it holds no admission ticket.
+    /// Whether the session waits for a table, for another sql block, or for a change of the schema that may
+    /// take long. During that time it holds no admission ticket.
     #[inline]
     pub fn waits_for_tables(&self) -> bool {
         match &self.execution {
-            Execution::Tables(_) => true,
+            Execution::Tables(_) | Execution::Lent(_) => true,
             Execution::Schema(state) => state.may_take_long(),
             _ => false,
         }

@@ -18,6 +18,7 @@ use super::interrupt::KillState;
 use super::into::IntoState;
 use super::key::KeyBuilder;
 use super::key_read::KeyReadState;
+use super::lending::LentQuery;
 use super::load_file::LoadFileState;
 use super::packets::Window;
 use super::received::ReceivedState;
@@ -86,6 +87,8 @@ pub(crate) enum Execution {
     Computing(Box<ComputeState>),
     /// Waits for the statistics of tables, to start again with them.
     TableStatistics(Box<TableStatisticsState>),
+    /// Waits before its first step for the sql block that will run it.
+    Lent(Box<LentQuery>),
     /// Waits before its first step for a metadata lock: a schema change blocks one of its tables.
     Tables(Box<TableWait>),
     /// Processes in steps the rows of a locking read or of RETURNING, all of which have arrived.
@@ -114,7 +117,8 @@ impl Execution {
             | Execution::Discarding(_)
             | Execution::Into(_)
             | Execution::Benchmark(_)
-            | Execution::LoadFile(_) => "executing",
+            | Execution::LoadFile(_)
+            | Execution::Lent(_) => "executing",
             Execution::Tree(state) => state.call_name().unwrap_or("executing"),
             Execution::Compound(state) => state.call_name().unwrap_or("executing"),
             Execution::Ending(..) => "ending the transaction",
@@ -156,6 +160,7 @@ impl Execution {
             Execution::Status(state) => state.operation == operation,
             Execution::TableStatistics(state) => state.operation == operation,
             Execution::Idle
+            | Execution::Lent(_)
             | Execution::Tables(_)
             | Execution::Benchmark(_)
             | Execution::Computing(_)

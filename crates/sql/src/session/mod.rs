@@ -61,6 +61,8 @@ impl Engine {
     pub fn new(mut gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
         gateway.install_catalog(Arc::new(Catalog::with_access(Arc::clone(&settings.access))));
         let globals = settings.globals();
+        // Sessions move between blocks with their plans. The numbers in plans must differ between blocks.
+        let first_number = u64::from(gateway.instance()) << 40;
         let engine = Engine {
             gateway,
             settings,
@@ -85,11 +87,12 @@ impl Engine {
             cursor_bytes: 0,
             session_count: 0,
             known_rights: Vec::new(),
-            rights_count: 0,
+            rights_count: first_number,
             counters: SqlCounters::default(),
             ends: TurnEnds::default(),
             latencies: Latencies::default(),
-            digests: StatementDigests::default(),
+            digests: StatementDigests::from_number(first_number + 1),
+            lending: None,
         };
         let names = || engine.settings.variables.iter().map(|(name, _)| &**name);
         engine.apply_connection_settings(names());
@@ -389,7 +392,7 @@ impl Engine {
         self.context(session, turn, sink).refuse_command()
     }
 
-    /// Starts the statement of a session that has waited for tables.
+    /// Starts the statement of a session that has waited for tables or for this block.
     pub fn retry_tables(
         &mut self,
         session: &mut Session,
@@ -411,10 +414,11 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
-    /// Starts the statement of a session that has waited for tables.
+    /// Starts the statement of a session that has waited for tables or for this block.
     pub(super) fn retry_tables(&mut self) -> Progress {
         let wait = match std::mem::take(&mut self.session.execution) {
             Execution::Tables(wait) => wait,
+            Execution::Lent(query) => return self.execute_input(query.input, query.may_retry),
             other => {
                 // The wait ended in the meantime, for example by KILL.
                 self.session.execution = other;

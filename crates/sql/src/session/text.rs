@@ -269,6 +269,11 @@ impl StatementContext<'_, '_> {
                     return progress;
                 }
                 self.session.operation = OperationKind::Other;
+                if self.session.cursor_wanted == 0
+                    && let Some(progress) = self.lend_query(plan, input)
+                {
+                    return progress;
+                }
                 self.engine.counters.selects += 1;
                 if self.session.cursor_wanted != 0 {
                     return start_cursor(self, QueryPlan::Tree(Arc::clone(plan)));

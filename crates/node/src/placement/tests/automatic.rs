@@ -7,10 +7,10 @@ fn counts(cpu_count: u32) -> String {
     AutomaticPlacement::counts_for(cpu_count).to_string()
 }
 
-/// The threads that need a CPU: all but `io`, which mostly sleeps.
+/// The threads that need a CPU: all but `io`, which mostly sleeps, and `work`, which takes what is left.
 fn busy_total(cpu_count: u32) -> u32 {
     let counts = AutomaticPlacement::counts_for(cpu_count);
-    counts.total() - counts.get(Module::Io)
+    counts.total() - counts.get(Module::Io) - counts.get(Module::Work)
 }
 
 #[test]
@@ -19,12 +19,12 @@ fn the_automatic_choice_equals_the_documented_rows() {
     assert_eq!(counts(3), "recv=2 io=1");
     assert_eq!(counts(4), "recv=4 io=1");
     assert_eq!(counts(7), "recv=6 io=1");
-    assert_eq!(counts(8), "ldm=3 recv=5 io=1");
-    assert_eq!(counts(12), "main=1 ldm=5 recv=6 io=1");
-    assert_eq!(counts(16), "main=1 ldm=6 recv=9 io=1");
-    assert_eq!(counts(32), "main=1 rep=1 ldm=13 recv=17 io=1");
-    assert_eq!(counts(64), "main=1 rep=1 ldm=27 recv=35 io=1");
-    assert_eq!(counts(128), "main=1 rep=1 ldm=54 recv=72 io=1");
+    assert_eq!(counts(8), "ldm=3 recv=5 io=1 work=1");
+    assert_eq!(counts(12), "main=1 ldm=5 recv=6 io=1 work=1");
+    assert_eq!(counts(16), "main=1 ldm=6 recv=9 io=1 work=2");
+    assert_eq!(counts(32), "main=1 rep=1 ldm=13 recv=17 io=1 work=4");
+    assert_eq!(counts(64), "main=1 rep=1 ldm=27 recv=35 io=1 work=8");
+    assert_eq!(counts(128), "main=1 rep=1 ldm=54 recv=72 io=1 work=8");
     assert_eq!(counts(256), "main=1 rep=1 tc=17 ldm=102 recv=80 send=8 io=1 sql=47");
     assert_eq!(counts(1_024), "main=1 rep=1 tc=146 ldm=332 recv=80 send=73 io=1 sql=391");
     assert_eq!(counts(0), counts(1));
@@ -35,8 +35,9 @@ fn the_automatic_choice_equals_the_documented_rows() {
 fn more_cpus_never_mean_fewer_threads() {
     for cpu_count in 2..=CPU_COUNT_MAX as u32 {
         assert!(busy_total(cpu_count) >= busy_total(cpu_count - 1), "{cpu_count}");
-        // At 8 CPUs pipelines replace all-purpose receive threads; at 142 sessions move to their own threads.
-        if ![8, 142].contains(&cpu_count) {
+        // At 8 CPUs pipelines replace all-purpose receive threads; at 142 sessions move to their own threads;
+        // at 240 work threads end.
+        if ![8, 142, 240].contains(&cpu_count) {
             let (less, more) =
                 (AutomaticPlacement::counts_for(cpu_count - 1), AutomaticPlacement::counts_for(cpu_count));
             assert!(Module::ALL.into_iter().all(|module| less.get(module) <= more.get(module)), "{cpu_count}");
@@ -124,12 +125,13 @@ proptest! {
             _ => None,
         }).collect();
         let bound = !unpinned && topology.cpus.len() >= 8;
-        prop_assert_eq!(cpus.len(), if bound { plan.threads.len() - 1 } else { 0 });
+        let free = 1 + plan.instance_count(Module::Work);
+        prop_assert_eq!(cpus.len(), if bound { plan.threads.len() - free } else { 0 });
         cpus.sort_unstable();
         let count = cpus.len();
         cpus.dedup();
         prop_assert_eq!(cpus.len(), count, "a CPU is given twice");
-        for module in Module::ALL.into_iter().filter(|&module| module != Module::Send) {
+        for module in Module::ALL.into_iter().filter(|module| !matches!(module, Module::Send | Module::Work)) {
             prop_assert!(plan.instance_count(module) > 0);
         }
         let chosen = AutomaticPlacement::choose(&topology, None, unpinned);
@@ -140,6 +142,6 @@ proptest! {
     fn uniform_machines_of_any_size_get_a_plan(cpu_count in 1_u32..=1_024) {
         let plan = PlacementPlan::automatic(&Topology::uniform(cpu_count), None, false).unwrap();
         prop_assert_eq!(plan.instance_count(Module::Main), 1);
-        prop_assert!(plan.threads.len() <= cpu_count as usize + 1);
+        prop_assert!(plan.threads.len() <= cpu_count as usize + 1 + plan.instance_count(Module::Work));
     }
 }

@@ -44,7 +44,7 @@ fn check(plan: &PlacementPlan) {
     assert_eq!(names.len(), plan.threads.len(), "two threads have one name");
     for module in Module::ALL {
         let count = plan.instance_count(module);
-        assert!(count > 0 || module == Module::Send, "no thread carries {module}");
+        assert!(count > 0 || matches!(module, Module::Send | Module::Work), "no thread carries {module}");
         for instance in 0..count as u16 {
             assert!(plan.thread_of(module, instance).is_some(), "{module}/{instance} is nowhere");
         }
@@ -65,6 +65,23 @@ fn all_in_one_is_one_thread_with_everything() {
     assert_eq!(shape_of(Placement::all_in_one()), ["recv0: main/0 rep/0 tc/0 ldm/0 query/0 recv/0 io/0 sql/0 log/0"]);
     let plan = plan(&Placement::all_in_one().thread_config, &Topology::uniform(1));
     assert_eq!(plan.notices, [""; 0]);
+}
+
+#[test]
+fn work_threads_have_the_last_sql_blocks_and_the_lowest_priority() {
+    for (others, sessions) in [("recv={count=2},ldm={count=0}", 2), ("recv={count=2},sql={count=3}", 3)] {
+        let plan = plan(&format!("{others},work={{count=2}}"), &Topology::uniform(4));
+        assert_eq!(plan.instance_count(Module::Sql), sessions + 2);
+        for instance in 0..2 {
+            let thread = plan.thread_of(Module::Work, instance).unwrap();
+            assert_eq!(thread.name, format!("work{instance}"));
+            assert_eq!(thread.modules, [(Module::Sql, sessions as u16 + instance), (Module::Work, instance)]);
+            assert_eq!((thread.priority.nice(), thread.nosend, thread.reader_slot), (Some(10), true, None));
+        }
+        let layout = junctor_kernel::NodeLayout::from(&plan);
+        let background = layout.threads.iter().filter(|thread| thread.is_background);
+        assert_eq!(background.count(), 2);
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod cursor;
 mod foreign_key;
 mod hinted_variables;
 mod interrupt;
+mod lend_session;
 mod load;
 mod metadata_lock;
 mod multi_statement;
@@ -208,7 +209,8 @@ impl Node {
     }
 
     fn sql(&self, connection: u32) -> Address {
-        let instances = u32::from(self.directory.instances(Module::Sql));
+        let instances = self.directory.instances(Module::Sql) - self.directory.instances(Module::Work);
+        let instances = u32::from(instances);
         self.directory.address(Module::Sql, (connection % instances) as u16)
     }
 

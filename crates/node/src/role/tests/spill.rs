@@ -18,7 +18,7 @@ fn node_of(config: NodeConfig) -> Node {
     with_tables(Node::new(TWO_RECV_THREADS, NodeConfig { temporary_files, ..config }))
 }
 
-fn with_tables(mut node: Node) -> Node {
+pub(super) fn with_tables(mut node: Node) -> Node {
     node.delivery.returns_files = true;
     (1..3).for_each(|connection| node.open(connection, false));
     node.execute(2, &["CREATE DATABASE d"]);
@@ -44,13 +44,13 @@ fn with_tables(mut node: Node) -> Node {
 
 impl Node {
     /// The sum of a counter of the sql blocks.
-    fn sql_counted(&mut self, name: &str) -> u64 {
+    pub(super) fn sql_counted(&mut self, name: &str) -> u64 {
         let text = format!("SELECT SUM(`value`) FROM junctor_info.counters WHERE name = '{name}' AND module = 'sql'");
         self.query(2, &text)[0].parse().expect("a number")
     }
 
     /// Checks that no query has memory, temporary space or a file.
-    fn assert_nothing_left(&self, about: &dyn std::fmt::Debug) {
+    pub(super) fn assert_nothing_left(&self, about: &dyn std::fmt::Debug) {
         let resources = &self.shared.settings.query_resources;
         assert_eq!((resources.memory(), resources.space()), (0, 0), "{about:?}");
         assert!(self.files.is_unused(), "{about:?}");
@@ -58,7 +58,7 @@ impl Node {
 }
 
 /// Queries whose answer is one short value. Each writes to its temporary file.
-const QUERIES: &[&str] = &[
+pub(super) const QUERIES: &[&str] = &[
     // Sorts.
     "SELECT MD5(GROUP_CONCAT(id)) FROM (SELECT id FROM t JOIN u USING (id) ORDER BY t.s, id DESC LIMIT 100000) q",
     "SELECT MD5(GROUP_CONCAT(id)) FROM (SELECT t.id FROM t, u WHERE t.k = u.k ORDER BY u.s, t.id LIMIT 500, 700) q",
@@ -160,7 +160,7 @@ fn explain_analyze_shows_what_an_operator_has_written() {
 }
 
 /// The queries that are stopped: a sort, groups, a set operation, a join by key and one without.
-fn stopped_queries() -> impl Iterator<Item = &'static str> {
+pub(super) fn stopped_queries() -> impl Iterator<Item = &'static str> {
     [0, 2, 7, 10, 12].into_iter().map(|number| QUERIES[number])
 }
 

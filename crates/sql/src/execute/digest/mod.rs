@@ -78,20 +78,19 @@ struct RecentText {
     number: DigestNumber,
 }
 
-impl Default for StatementDigests {
-    fn default() -> StatementDigests {
+impl StatementDigests {
+    /// Digests whose numbers begin with `first`.
+    pub fn from_number(first: u64) -> StatementDigests {
         let mut recent = Vec::new();
         recent.resize_with(RECENT_TEXTS, || None);
         StatementDigests {
             rows: vec![DigestRow::new(None, "".into(), Time(0))],
-            first: 1,
+            first,
             numbers: BTreeMap::new(),
             recent,
         }
     }
-}
 
-impl StatementDigests {
     /// Whether the digest is still counted under this number.
     #[inline]
     pub fn has(&self, number: DigestNumber) -> bool {

@@ -52,7 +52,7 @@ fn execute(digests: &mut StatementDigests, number: DigestNumber, duration_ns: u6
 
 #[test]
 fn a_digest_keeps_its_number_until_it_is_forgotten() {
-    let mut digests = StatementDigests::default();
+    let mut digests = StatementDigests::from_number(1);
     let number = digests.number_of(&key(None, "a"), String::new, Time(0));
     assert_eq!(digests.number_of(&key(None, "a"), String::new, Time(0)), number);
     assert_ne!(digests.number_of(&key(Some("d"), "a"), String::new, Time(0)), number);
@@ -67,7 +67,7 @@ fn a_digest_keeps_its_number_until_it_is_forgotten() {
 
 #[test]
 fn digests_without_room_count_in_the_row_without_digest() {
-    let mut digests = StatementDigests::default();
+    let mut digests = StatementDigests::from_number(1);
     for text in 0..ROWS_MAX + 10 {
         let number = digests.number_of(&key(None, &text.to_string()), String::new, Time(0));
         execute(&mut digests, number, 7);
@@ -81,7 +81,7 @@ fn digests_without_room_count_in_the_row_without_digest() {
 
 #[test]
 fn the_blocks_of_a_node_are_added() {
-    let (mut first, mut second) = (StatementDigests::default(), StatementDigests::default());
+    let (mut first, mut second) = (StatementDigests::from_number(1), StatementDigests::from_number(1));
     let one = key(Some("d"), "SELECT ?");
     let number = first.number_of(&one, || "SELECT 1".into(), Time(20_000));
     for duration_ns in [100, 300] {
@@ -114,7 +114,7 @@ fn the_blocks_of_a_node_are_added() {
 
 #[test]
 fn a_text_is_known_with_its_database_and_modes_alone() {
-    let mut digests = StatementDigests::default();
+    let mut digests = StatementDigests::from_number(1);
     let number = digests.number_of(&key(None, "a"), String::new, Time(0));
     let text = TextKey { text: b"a", database: None, dialect: Dialect::default() };
     assert_eq!(digests.recent(text), None);
@@ -132,7 +132,7 @@ fn a_text_is_known_with_its_database_and_modes_alone() {
 
 #[test]
 fn a_sample_has_a_maximum_length() {
-    let mut digests = StatementDigests::default();
+    let mut digests = StatementDigests::from_number(1);
     let number = digests.number_of(&key(None, "a"), || "x".repeat(3 * SAMPLE_BYTES_MAX), Time(0));
     execute(&mut digests, number, 5);
     let rows = summary_rows(&read(&digests, Time(10), 0));
@@ -141,7 +141,7 @@ fn a_sample_has_a_maximum_length() {
 
 #[test]
 fn no_step_encodes_or_forgets_more_than_a_few_digests() {
-    let mut digests = StatementDigests::default();
+    let mut digests = StatementDigests::from_number(1);
     for text in 0..ROWS_MAX + 1 {
         let number = digests.number_of(&key(None, &text.to_string()), String::new, Time(0));
         execute(&mut digests, number, 7);
@@ -170,7 +170,7 @@ fn no_step_encodes_or_forgets_more_than_a_few_digests() {
 
 #[test]
 fn a_read_that_truncate_interrupts_reports_only_what_is_new() {
-    let mut digests = StatementDigests::default();
+    let mut digests = StatementDigests::from_number(1);
     for text in 0..3 * STEP_DIGESTS {
         let number = digests.number_of(&key(None, &text.to_string()), String::new, Time(0));
         execute(&mut digests, number, 7);

@@ -105,6 +105,8 @@ pub struct ServerSettings {
     pub lock_wait_timeout_ends_transaction: bool,
     /// Maximum number of prepared statements of one sql block.
     pub prepared_statements_max: usize,
+    /// Predicted duration in microseconds from which a query runs on a `work` thread.
+    pub work_query_us_min: u32,
     /// The node's threads, for `junctor_info.threads`.
     pub threads: Vec<ThreadFacts>,
     /// Figures about the cluster.
@@ -182,6 +184,7 @@ impl Default for ServerSettings {
             transaction_timeout_s: 0,
             lock_wait_timeout_ends_transaction: false,
             prepared_statements_max: junctor_model::limit::PREPARED_STATEMENTS_MAX,
+            work_query_us_min: 2000,
             threads: Vec::new(),
             cluster: Arc::default(),
             security: None,

@@ -283,6 +283,7 @@ impl Analysis<'_> {
             parameter_count: environment.parameters.len(),
             explain: None,
             analyzes: true,
+            cost_ns: 0.0,
             is_outdated: AtomicBool::new(false),
             statistics_version: AtomicU64::new(0),
         }

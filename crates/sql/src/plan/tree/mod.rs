@@ -101,6 +101,8 @@ pub struct TreePlan {
     pub explain: Option<ExplainRequest>,
     /// ANALYZE TABLE, which is planned for the present numbers of rows.
     pub analyzes: bool,
+    /// Estimated duration in nanoseconds of one thread.
+    pub cost_ns: f64,
     /// Set when tables have other numbers of rows than those for which the query was planned.
     pub is_outdated: AtomicBool,
     /// The version of all statistics at which those of the plan were last compared with the present ones.
@@ -565,7 +567,9 @@ impl<'a> TreePlanner<'a> {
     /// The tree with this root.
     fn finish(self, mut root: BlockPlan, limit: Option<LimitTemplate>, calc_found_rows: bool) -> Planned<TreePlan> {
         let columns = std::mem::take(&mut root.columns);
+        let cost_ns = self.work_of(&root.root).cost_ns;
         let plan = TreePlan {
+            cost_ns,
             rights: PlanRights::default(),
             header: ResultHeader::new(columns),
             root: Arc::new(root),
