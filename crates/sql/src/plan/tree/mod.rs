@@ -53,7 +53,8 @@ use junctor_signals::program::SortKey;
 
 use super::explain::{ExplainRequest, text_columns};
 use super::operand::LimitTemplate;
-use super::statement::{FindVirtual, Planned, QueryPlan};
+use super::statement::{Planned, QueryPlan};
+use super::virtual_table::FindVirtual;
 use crate::access::PlanRights;
 use crate::bind::Environment;
 use crate::bind::group_function::GroupFunction;
