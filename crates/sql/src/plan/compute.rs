@@ -127,11 +127,11 @@ pub(super) fn plan_compute(
 }
 
 /// The read of a virtual table whose columns are parameters from `first_column` on.
-fn virtual_read<'r, 'e>(
-    source: &'r VirtualSource,
+fn virtual_read<'e>(
+    source: &VirtualSource,
     (first_column, conditions): (u16, &[Expression]),
     values: impl Iterator<Item = &'e Expression>,
-) -> VirtualRead<'r> {
+) -> VirtualRead {
     let count = source.columns.len() as u16;
     let position = |expression: &Expression| match expression.node {
         Node::Parameter(number) => number.checked_sub(first_column).filter(|place| *place < count),
@@ -141,7 +141,7 @@ fn virtual_read<'r, 'e>(
     values.for_each(|value| value.visit(&mut |inner| columns.extend(position(inner))));
     let names = VirtualColumns { position: &position, parameters: first_column };
     let equalities = names.equalities_of(conditions);
-    VirtualRead { source, columns: columns.into_iter().collect(), equalities }
+    VirtualRead { source: source.clone(), columns: columns.into_iter().collect(), equalities }
 }
 
 /// The type of a column's values, derived from its wire description.

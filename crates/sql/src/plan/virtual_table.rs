@@ -29,10 +29,10 @@ pub struct VirtualSource {
 }
 
 /// The read of a virtual table.
-#[derive(Debug)]
-pub struct VirtualRead<'r> {
+#[derive(Clone, Debug)]
+pub struct VirtualRead {
     /// The table.
-    pub source: &'r VirtualSource,
+    pub source: VirtualSource,
     /// The positions of the columns whose values are read.
     pub columns: Vec<u16>,
     /// What the rows must satisfy.
@@ -64,7 +64,7 @@ pub trait VirtualTables {
 
     /// The rows of a table, at least those that satisfy the equalities. Values of columns that are not read may
     /// be wrong.
-    fn rows(&self, read: &VirtualRead<'_>) -> ComputeSource;
+    fn rows(&self, read: &VirtualRead) -> ComputeSource;
 }
 
 /// The virtual tables of statements that read none.
@@ -75,7 +75,7 @@ impl VirtualTables for NoVirtualTables {
         None
     }
 
-    fn rows(&self, _: &VirtualRead<'_>) -> ComputeSource {
+    fn rows(&self, _: &VirtualRead) -> ComputeSource {
         ComputeSource::Rows(Vec::new())
     }
 }

@@ -22,7 +22,7 @@ impl VirtualTables for StatementFacts<'_, '_> {
         Some(virtual_columns(database, name)?.columns)
     }
 
-    fn rows(&self, read: &VirtualRead<'_>) -> ComputeSource {
+    fn rows(&self, read: &VirtualRead) -> ComputeSource {
         let (database, name) = (read.source.database, &*read.source.name);
         match (database, name) {
             ("junctor_info", name) => self.rows_of_node(name),
@@ -42,7 +42,7 @@ impl VirtualTables for StatementFacts<'_, '_> {
 
 impl StatementFacts<'_, '_> {
     /// The rows that are computed from the dictionary and the session.
-    fn computed_rows(&self, read: &VirtualRead<'_>) -> Vec<Vec<Value>> {
+    fn computed_rows(&self, read: &VirtualRead) -> Vec<Vec<Value>> {
         let (database, name) = (read.source.database, &*read.source.name);
         let fields = virtual_fields(database, name).unwrap_or_default();
         let equalities = read.equalities.iter();

@@ -24,7 +24,7 @@ impl VirtualTables for Notes {
         Some(vec![column("s"), column("n"), ResultColumn::of_definition(&insensitive)])
     }
 
-    fn rows(&self, read: &VirtualRead<'_>) -> ComputeSource {
+    fn rows(&self, read: &VirtualRead) -> ComputeSource {
         let name = |column: u16| COLUMNS[usize::from(column)];
         let value = |value: &NameValue| match value {
             NameValue::Text(text) => String::from_utf8_lossy(text).into_owned(),

@@ -20,7 +20,7 @@ use crate::plan::select::{LeafRequest, plan_leaf};
 use crate::plan::statement::QueryPlan;
 use crate::plan::time_to_live::{Living, living};
 use crate::plan::virtual_table::{VirtualColumns, VirtualRead, VirtualSource};
-use crate::plan::{AccessPath, ComputePlan, KeyValues};
+use crate::plan::{AccessPath, ComputePlan, ComputeSource, KeyValues};
 use crate::result::ResultHeader;
 
 /// The slots of a relation's columns.
@@ -285,7 +285,7 @@ impl TreePlanner<'_> {
         };
         let names = VirtualColumns { position: &position, parameters: first_column };
         let read = VirtualRead {
-            source,
+            source: source.clone(),
             columns: columns.iter().map(|(_, column)| column.0).collect(),
             equalities: names.equalities_of(conditions),
         };
@@ -307,7 +307,8 @@ impl TreePlanner<'_> {
             rights: crate::access::PlanRights::default(),
             is_strict: self.environment.is_strict,
             header: ResultHeader::new(projection.columns.clone()),
-            source: self.find_virtual.rows(&read),
+            // Its rows follow when all is planned: this leaf may be discarded.
+            source: ComputeSource::Nothing,
             table_alias: "".into(),
             filter: None,
             projection,
@@ -320,6 +321,7 @@ impl TreePlanner<'_> {
         };
         let query = QueryPlan::Compute(Arc::new(plan));
         let mut leaves = self.leaves.borrow_mut();
+        self.virtual_reads.borrow_mut().push((leaves.len(), read));
         leaves.push(LeafPlan {
             query,
             slots,

@@ -54,7 +54,7 @@ use junctor_signals::program::SortKey;
 use super::explain::{ExplainRequest, text_columns};
 use super::operand::LimitTemplate;
 use super::statement::{Planned, QueryPlan};
-use super::virtual_table::FindVirtual;
+use super::virtual_table::{FindVirtual, VirtualRead};
 use crate::access::PlanRights;
 use crate::bind::Environment;
 use crate::bind::group_function::GroupFunction;
@@ -480,6 +480,8 @@ pub(super) struct TreePlanner<'a> {
     environment: &'a Environment<'a>,
     find_virtual: &'a FindVirtual<'a>,
     leaves: RefCell<Vec<LeafPlan>>,
+    /// The leaves that read virtual tables, by their numbers.
+    virtual_reads: RefCell<Vec<(usize, VirtualRead)>>,
     tables: RefCell<Vec<TreeTable>>,
     is_volatile: Cell<bool>,
     /// The views that are being planned, each inside the one before.
@@ -538,6 +540,7 @@ impl<'a> TreePlanner<'a> {
             environment,
             find_virtual,
             leaves: RefCell::new(Vec::new()),
+            virtual_reads: RefCell::default(),
             tables: RefCell::new(Vec::new()),
             is_volatile: Cell::new(false),
             views: RefCell::new(Vec::new()),
@@ -559,6 +562,7 @@ impl<'a> TreePlanner<'a> {
     /// Forgets what has been planned since a moment.
     fn discard(&self, since: &PlannedSoFar) {
         self.leaves.borrow_mut().truncate(since.leaves);
+        self.virtual_reads.borrow_mut().retain(|(leaf, _)| *leaf < since.leaves);
         self.tables.borrow_mut().truncate(since.tables);
         self.stateful_tables.borrow_mut().truncate(since.stateful_tables);
     }
@@ -566,11 +570,22 @@ impl<'a> TreePlanner<'a> {
     /// The tree with this root.
     fn finish(self, mut root: BlockPlan, limit: Option<LimitTemplate>, calc_found_rows: bool) -> Planned<TreePlan> {
         let columns = std::mem::take(&mut root.columns);
+        let mut leaves = self.leaves.into_inner();
+        for (leaf, read) in self.virtual_reads.into_inner() {
+            let plan = match &mut leaves[leaf].query {
+                QueryPlan::Compute(plan) => Arc::get_mut(plan),
+                _ => None,
+            };
+            match plan {
+                Some(plan) => plan.source = self.find_virtual.rows(&read),
+                None => junctor_gateway::invariant::fail("a leaf has a plan of its own", format_args!("{read:?}")),
+            }
+        }
         let plan = TreePlan {
             rights: PlanRights::default(),
             header: ResultHeader::new(columns),
             root: Arc::new(root),
-            leaves: self.leaves.into_inner(),
+            leaves,
             tables: self.tables.into_inner(),
             limit,
             calc_found_rows,
