@@ -23,6 +23,7 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::command::answer;
 use super::facts::{StatementFacts, modes_of, number_rules, with_environment};
 use super::own_tables::{check_locked, is_temporary};
+use super::virtual_tables::ColumnsOnly;
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
 use crate::bind::{Binder, Clause, Environment, Modes, ParameterKind, RowSource, Scope, SessionConstant};
 use crate::definition::access::role_with_system_user;
@@ -217,7 +218,7 @@ impl StatementContext<'_, '_> {
                         definition::check_view_query(view, context)?;
                         let database = view.name.database.as_deref().or(context.database).unwrap_or_default();
                         let name = (database, &*view.name.name);
-                        let planned = plan_view(context.environment, name, &view.query, &facts)?;
+                        let planned = plan_view(context.environment, name, &view.query, &ColumnsOnly(&facts))?;
                         let PlannedView { query, columns, is_updatable } = &planned;
                         let query = ViewQuery { query, columns, is_updatable: *is_updatable };
                         definition::create_view(view, &query, context)

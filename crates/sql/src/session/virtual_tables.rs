@@ -40,6 +40,20 @@ impl VirtualTables for StatementFacts<'_, '_> {
     }
 }
 
+/// The virtual tables of a definition, which is planned and not executed. It must not wait for statistics that
+/// rows would need: the statement would start again when they arrive.
+pub(super) struct ColumnsOnly<'f, 'd>(pub &'f StatementFacts<'f, 'd>);
+
+impl VirtualTables for ColumnsOnly<'_, '_> {
+    fn columns(&self, database: &str, name: &str) -> Option<Vec<ResultColumn>> {
+        self.0.columns(database, name)
+    }
+
+    fn rows(&self, _: &VirtualRead) -> ComputeSource {
+        ComputeSource::Rows(Vec::new())
+    }
+}
+
 impl StatementFacts<'_, '_> {
     /// The rows that are computed from the dictionary and the session.
     fn computed_rows(&self, read: &VirtualRead) -> Vec<Vec<Value>> {

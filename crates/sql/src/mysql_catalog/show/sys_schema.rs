@@ -172,7 +172,8 @@ fn object_overview(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut counts: BTreeMap<(&str, String), i64> = BTreeMap::new();
     for table in stored_tables(facts) {
         *counts.entry((&table.database, type_of(table).to_owned())).or_default() += 1;
-        for index in visible_indexes(table) {
+        let indexes = if table.view.is_none() { visible_indexes(table) } else { Vec::new() };
+        for index in indexes {
             let kind = if index.is_ordered() { "INDEX (BTREE)" } else { "INDEX (HASH)" };
             // As in MySQL, an index counts once for each of its columns.
             *counts.entry((&table.database, kind.to_owned())).or_default() += index.columns.len() as i64;
