@@ -1,8 +1,8 @@
 //! Virtual tables in queries: how a query names them, and which of their rows it needs.
 //!
-//! A provider computes the rows while the statement is planned. It is told what the query requires of them: the
-//! columns that it reads, and the texts that a column must equal. A query about one table then costs what one
-//! table costs. The rows are tested again, so a provider may return others too.
+//! A provider computes the rows while the statement is planned. It is told what the query requires of them:
+//! the columns that it reads, and the texts that a column must equal. A query about one table then costs what
+//! one table costs. The rows are tested again, so a provider may return others too.
 
 use junctor_expression::{CastTarget, CompareDomain, CompareOperator, Expression, Node};
 use junctor_model::collation::{CharacterSet, CollationId};
@@ -62,8 +62,8 @@ pub trait VirtualTables {
     /// The columns of a table by database and name; `None` if there is no such table.
     fn columns(&self, database: &str, name: &str) -> Option<Vec<ResultColumn>>;
 
-    /// The rows of a table, at least those that satisfy the equalities. Values of columns that are not read may
-    /// be wrong.
+    /// The rows of a table, at least those that satisfy the equalities. Values of columns that are not read
+    /// may be wrong.
     fn rows(&self, read: &VirtualRead) -> ComputeSource;
 }
 
@@ -179,7 +179,8 @@ impl VirtualColumns<'_> {
     }
 }
 
-/// The column that a condition compares, as a name, with values that do not depend on the row; with its domain.
+/// The column that a condition compares, as a name, with values that do not depend on the row; with its
+/// domain.
 pub(super) fn tested_name(condition: &Expression) -> Option<(CompareDomain, ColumnNumber)> {
     let domain = CompareDomain::String(CollationId::UTF8MB4_BIN);
     let is_of_domain = match &condition.node {
@@ -192,8 +193,8 @@ pub(super) fn tested_name(condition: &Expression) -> Option<(CompareDomain, Colu
     Some((domain, ColumnNumber(equality.column)))
 }
 
-/// Whether values are compared as names of databases and tables are: byte by byte, perhaps without spaces at the
-/// end.
+/// Whether values are compared as names of databases and tables are: byte by byte, perhaps without spaces at
+/// the end.
 fn is_of_names(domain: CompareDomain) -> bool {
     [CollationId::UTF8MB4_BIN, CollationId::BINARY].into_iter().any(|known| domain == CompareDomain::String(known))
 }

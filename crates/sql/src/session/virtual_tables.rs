@@ -40,8 +40,8 @@ impl VirtualTables for StatementFacts<'_, '_> {
     }
 }
 
-/// The virtual tables of a definition, which is planned and not executed. It must not wait for statistics that
-/// rows would need: the statement would start again when they arrive.
+/// The virtual tables of a definition, which is planned and not executed. It must not wait for statistics
+/// that rows would need: the statement would start again when they arrive.
 pub(super) struct ColumnsOnly<'f, 'd>(pub &'f StatementFacts<'f, 'd>);
 
 impl VirtualTables for ColumnsOnly<'_, '_> {

@@ -1,5 +1,5 @@
-//! The rows of the tables of `information_schema` that MySQL 8.0 has added beside older ones, and of the tables
-//! that views read.
+//! The rows of the tables of `information_schema` that MySQL 8.0 has added beside older ones, and of the
+//! tables that views read.
 
 use junctor_model::value::Value;
 

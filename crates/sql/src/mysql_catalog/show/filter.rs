@@ -8,8 +8,8 @@ use super::layout::VirtualTable;
 use crate::parse::Expression;
 use crate::parse::statement::ShowFilter;
 
-/// Returns those of the rows for which a condition is true. The table is only for the names of its columns: it
-/// has no rows while a filter runs.
+/// Returns those of the rows for which a condition is true. The table is only for the names of its columns:
+/// it has no rows while a filter runs.
 pub type Condition<'a> = dyn FnMut(&Expression, &VirtualTable, Rows) -> Result<Rows> + 'a;
 
 /// Rows of a result.

@@ -1,5 +1,6 @@
-//! The columns of the `INNODB_*` tables of `information_schema`, with the names and the order of MySQL 8.0. They
-//! have no rows, because no table is of InnoDB; monitors read them without looking at the list of engines.
+//! The columns of the `INNODB_*` tables of `information_schema`, with the names and the order of MySQL 8.0.
+//! They have no rows, because no table is of InnoDB; monitors read them without looking at the list of
+//! engines.
 
 use super::layout::{Field, double, int, long, number, text, unsigned};
 use super::virtual_schema::{SchemaTable, nothing};

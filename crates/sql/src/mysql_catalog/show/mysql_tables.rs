@@ -1,5 +1,5 @@
-//! The tables of the database `mysql` that are not about accounts or logs: time zones, and what Junctor does not
-//! have. The latter have no rows.
+//! The tables of the database `mysql` that are not about accounts or logs: time zones, and what Junctor does
+//! not have. The latter have no rows.
 
 use junctor_model::temporal::zone_names;
 use junctor_model::value::Value;

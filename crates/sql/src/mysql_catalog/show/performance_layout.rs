@@ -1,5 +1,5 @@
-//! The columns of the tables of `performance_schema` whose rows are not figures by digest, with the names and the
-//! order of MySQL 8.0.
+//! The columns of the tables of `performance_schema` whose rows are not figures by digest, with the names and
+//! the order of MySQL 8.0.
 
 use super::layout::{Field, FieldKind, field, int, long, number, text, unsigned};
 

@@ -1,6 +1,6 @@
-//! The tables of `performance_schema` that clients read: variables, sessions, locks, and statements by digest.
-//! Events other than statements by digest are not collected, as `setup_consumers` says, so their tables have no
-//! rows. A table whose rows exist but are not known to the server is absent.
+//! The tables of `performance_schema` that clients read: variables, sessions, locks, and statements by
+//! digest. Events other than statements by digest are not collected, as `setup_consumers` says, so their
+//! tables have no rows. A table whose rows exist but are not known to the server is absent.
 
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
@@ -174,7 +174,7 @@ fn status(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect()
 }
 
-/// What is collected: statements by digest.
+/// The server collects statements by digest.
 fn consumers(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     const OFF: [&str; 12] = [
         "events_stages_current",

@@ -1,5 +1,5 @@
-//! The columns of the tables of `performance_schema` about replication, with the names and the order of MySQL 8.0.
-//! They have no rows, because no node is the replica of a source or a member of a group.
+//! The columns of the tables of `performance_schema` about replication, with the names and the order of MySQL
+//! 8.0. They have no rows, because no node is the replica of a source or a member of a group.
 
 use super::layout::{Field, FieldKind, double, field, int, long, text, unsigned};
 use super::virtual_schema::{SchemaTable, nothing};

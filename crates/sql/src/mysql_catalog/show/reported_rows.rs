@@ -15,8 +15,8 @@ use super::sys_schema::PROCESSES;
 /// Makes a row from one that a block has reported; `None` if it has none.
 type MakeRow = fn(&Dictionary, Vec<Value>) -> Option<Vec<Value>>;
 
-/// A table of `information_schema`, `performance_schema` or `sys` whose rows blocks report, and what becomes of
-/// each of their rows. Names of tables ignore case.
+/// A table of `information_schema`, `performance_schema` or `sys` whose rows blocks report, and what becomes
+/// of each of their rows. Names of tables ignore case.
 pub fn reported_rows(database: &str, table: &str) -> Option<(StatusTable, Option<MakeRow>)> {
     let table = table.to_ascii_lowercase();
     Some(match (database, &*table) {

@@ -1,4 +1,5 @@
-//! The tables of the database `sys` that clients read and that can be filled truthfully. In MySQL they are views.
+//! The tables of the database `sys` that clients read and that can be filled truthfully. In MySQL they are
+//! views.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ use crate::mysql_catalog::variable::variable_rows;
 /// The version of MySQL's `sys` whose columns the tables have.
 const SYS_VERSION: &str = "2.1.2";
 
-/// Every table, sorted by name, with its columns and the function that computes its rows. The session adds the
-/// rows of sessions.
+/// Every table, sorted by name, with its columns and the function that computes its rows. The session adds
+/// the rows of sessions.
 const TABLES: &[SchemaTable] = &[
     ("metrics", METRICS, metrics),
     ("processlist", PROCESSES, nothing),
@@ -81,7 +82,7 @@ const FLATTENED_KEYS: &[Field] = &[
     long("index_columns").or_null(),
 ];
 
-/// Times and sizes are texts, as in MySQL. Those that are not kept are NULL.
+/// Times and sizes are texts, as in MySQL. A figure that is not kept is NULL.
 pub(super) const PROCESSES: &[Field] = &[
     unsigned("thd_id").or_null(),
     unsigned("conn_id").or_null(),

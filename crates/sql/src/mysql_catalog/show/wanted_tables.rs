@@ -2,7 +2,8 @@
 
 use super::layout::{Field, NamedObject};
 
-/// The columns whose values are statistics of stored tables. Without them, a query need not wait for statistics.
+/// The columns whose values are statistics of stored tables. Without them, a query need not wait for
+/// statistics.
 const OF_STATISTICS: [&str; 8] = [
     "TABLE_ROWS",
     "AVG_ROW_LENGTH",

@@ -7,8 +7,8 @@ use junctor_model::schema::ColumnDefinition;
 
 use super::*;
 
-/// Provides tables with the columns `s`, `n` and `v`, and notes the reads: the table, the columns that are read,
-/// and the equalities.
+/// Provides tables with the columns `s`, `n` and `v`, and notes the reads: the table, the columns that are
+/// read, and the equalities.
 #[derive(Default)]
 struct Notes(RefCell<Vec<String>>);
 
