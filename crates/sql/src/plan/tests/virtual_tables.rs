@@ -34,7 +34,9 @@ impl VirtualTables for Notes {
             let values: Vec<String> = equality.values.iter().map(value).collect();
             format!(" {} = {}", name(equality.column), values.join("|"))
         };
-        let columns: Vec<&str> = read.columns.iter().map(|column| name(*column)).collect();
+        let mut columns = read.columns.clone();
+        columns.sort_unstable();
+        let columns: Vec<&str> = columns.into_iter().map(name).collect();
         let mut equalities: Vec<String> = read.equalities.iter().map(equality).collect();
         equalities.sort();
         let note = format!("{} ({}){}", read.source.name, columns.join(" "), equalities.join(","));
