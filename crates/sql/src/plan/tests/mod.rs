@@ -126,14 +126,15 @@ fn planned_with_rows(
     kinds: &[ParameterKind],
     row_estimate: &dyn Fn(&TableDefinition) -> Option<u64>,
 ) -> junctor_model::error::Result<Option<Planned>> {
-    planned_with(dictionary, statement, kinds, (row_estimate, &NoVirtualTables))
+    planned_with(dictionary, statement, kinds, row_estimate, &NoVirtualTables)
 }
 
 fn planned_with(
     dictionary: &Dictionary,
     statement: &Statement,
     kinds: &[ParameterKind],
-    (row_estimate, find_virtual): (&dyn Fn(&TableDefinition) -> Option<u64>, &FindVirtual<'_>),
+    row_estimate: &dyn Fn(&TableDefinition) -> Option<u64>,
+    find_virtual: &FindVirtual<'_>,
 ) -> junctor_model::error::Result<Option<Planned>> {
     let environment = Environment {
         client: CharacterSet::Utf8mb4,

@@ -50,7 +50,7 @@ fn reads(text: &str, kinds: &[ParameterKind]) -> Vec<String> {
     let dictionary = Dictionary::default();
     let notes = Notes::default();
     let parsed = parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
-    planned_with(&dictionary, &parsed.statement, kinds, (&|_| None, &notes))
+    planned_with(&dictionary, &parsed.statement, kinds, &|_| None, &notes)
         .unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut reads = notes.0.into_inner();
     reads.sort();
