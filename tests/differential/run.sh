@@ -72,6 +72,9 @@ fi
 "$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "$((${QUERIES:-2000} / 4))" \
     --correlated ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/false_statistics.py" $ports --seed "$seed" --statements "$((${QUERIES:-2000} / 4))" ||
+    failed=1
+# shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/writes.py" $ports --seed "$seed" --statements "${WRITES:-1000}" ${KEEP_GOING:-} ||
     failed=1
 # shellcheck disable=SC2086

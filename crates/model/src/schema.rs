@@ -21,7 +21,7 @@ use crate::types::{DataType, Form};
 use crate::value::{Value, ValueRef};
 
 /// The databases that have only virtual tables, sorted.
-pub const SYSTEM_DATABASES: [&str; 4] = ["information_schema", "junctor_info", "mysql", "performance_schema"];
+pub const SYSTEM_DATABASES: [&str; 5] = ["information_schema", "junctor_info", "mysql", "performance_schema", "sys"];
 
 /// Whether every session may read most tables of a database: those of `information_schema` have the rows that
 /// the session may see, and those of `performance_schema` its own variables and the figures of the server, as
@@ -30,12 +30,21 @@ pub fn is_open_database(name: &str) -> bool {
     ["information_schema", "performance_schema"].iter().any(|open| open.eq_ignore_ascii_case(name))
 }
 
-/// The tables of open databases that need a right, because they show texts of all sessions.
-const CLOSED_TABLES: [&str; 2] = ["events_statements_histogram_by_digest", "events_statements_summary_by_digest"];
+/// The tables of `performance_schema` that every session may read, as in MySQL. The others need a right.
+const OPEN_TABLES: [&str; 7] = [
+    "global_status",
+    "global_variables",
+    "persisted_variables",
+    "processlist",
+    "session_status",
+    "session_variables",
+    "variables_info",
+];
 
 /// Whether every session may read a table.
 pub fn is_open_table(database: &str, table: &str) -> bool {
-    is_open_database(database) && !CLOSED_TABLES.iter().any(|closed| closed.eq_ignore_ascii_case(table))
+    database.eq_ignore_ascii_case("information_schema")
+        || is_open_database(database) && OPEN_TABLES.iter().any(|open| open.eq_ignore_ascii_case(table))
 }
 
 /// The definition of a column.
@@ -776,7 +785,9 @@ impl Dictionary {
 
     /// The tables of a database that users see, by name.
     pub fn tables_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<TableLayout>> {
-        self.names.iter().filter(move |(key, _)| &*key.0 == database).filter_map(|(_, id)| self.tables.get(id))
+        let first = (Box::from(database), Box::from(""));
+        let of_database = self.names.range(first..).take_while(move |(key, _)| &*key.0 == database);
+        of_database.filter_map(|(_, id)| self.tables.get(id))
     }
 
     /// The foreign keys that reference a table, with the tables that declare them.

@@ -14,7 +14,7 @@ pub use calendar::{civil_of_days, days_in_month, days_of_civil, is_leap_year};
 pub use number::{number_parts, parse_number, parse_time_number, year_of_digits};
 pub use parse::{is_date_time, parse_date_time, parse_time};
 pub use round::{add_seconds, fitted, rounded};
-pub use zone::{LocalTime, Zone};
+pub use zone::{LocalTime, Zone, zone_names};
 
 /// Hours of the greatest TIME, 838:59:59.
 pub const TIME_HOURS_MAX: u16 = 838;

@@ -134,6 +134,13 @@ fn named_zones() -> &'static [NamedZone] {
     })
 }
 
+/// The names of the zones of the IANA database, sorted.
+pub fn zone_names() -> Vec<String> {
+    let mut names: Vec<String> = jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
 fn named(name: &str) -> Option<Zone> {
     let lower = name.to_ascii_lowercase();
     let position = named_zones().binary_search_by(|zone| zone.name.as_str().cmp(&lower)).ok()?;

@@ -1,6 +1,7 @@
 //! Accounts and rights over both protocols, in a node within the test process.
 
 mod attacks;
+mod catalog;
 mod client;
 mod installation;
 mod limits;

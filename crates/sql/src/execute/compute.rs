@@ -9,6 +9,7 @@ use junctor_expression::{Parameters, ParametersBuilder, Scratch};
 use junctor_gateway::invariant;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::change_schema::Catalog;
 use junctor_signals::program::RowProtocol;
 
 use super::completion::{fail, finish_rows};
@@ -19,7 +20,7 @@ use super::read::{accumulators, append_projection, window_of};
 use super::result_rows::{ResultRow, ResultRows};
 use super::state::{Execution, StatusState};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ComputePlan, ComputeSource};
+use crate::plan::{ComputePlan, ComputeSource, MakeRow};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
 /// Number of values after which a step ends, which takes tens of microseconds. A row counts its columns, its
@@ -64,6 +65,8 @@ pub(super) enum ComputeInput {
     OfPlan(usize),
     /// Rows that blocks have reported.
     Reported(std::vec::IntoIter<Vec<Value>>),
+    /// Rows that are made from those that blocks have reported.
+    Made(Box<ComputeInput>, Arc<Catalog>, MakeRow),
     /// The sessions of all sql blocks, with the account of each as their last value. A session sees those of
     /// its account, unless this is `None`.
     Processes(std::vec::IntoIter<Vec<Value>>, Option<Vec<u8>>),
@@ -77,7 +80,7 @@ pub(crate) fn start_compute(
     plan: &Arc<ComputePlan>,
     protocol: RowProtocol,
 ) -> Progress {
-    if let ComputeSource::Status(status) = plan.source {
+    if let ComputeSource::Status(status, _) = plan.source {
         return match context.engine.gateway.read_status(context.session.connection, (status, &[]), context.turn) {
             Ok(operation) => {
                 let state =
@@ -318,6 +321,15 @@ enum InputStep<'p> {
 impl ComputeInput {
     fn next<'p>(&mut self, source: &'p ComputeSource) -> InputStep<'p> {
         let row = match (&mut *self, source) {
+            (ComputeInput::Made(rows, catalog, make), _) => {
+                return match rows.next(source) {
+                    InputStep::Row(row) => match make(&catalog.dictionary, row.into_owned()) {
+                        Some(row) => InputStep::Row(Cow::Owned(row)),
+                        None => InputStep::Merged,
+                    },
+                    step => step,
+                };
+            }
             (ComputeInput::OfPlan(at), ComputeSource::Nothing) if *at == 0 => Some(Cow::Borrowed(&[][..])),
             (ComputeInput::OfPlan(at), ComputeSource::Rows(rows)) => rows.get(*at).map(|row| Cow::Borrowed(&row[..])),
             (ComputeInput::OfPlan(_), _) => None,

@@ -1,6 +1,8 @@
 //! Hot path, budget 60 instructions a reply, not counting its rows: continues the suspended statement that
 //! waits for a reply of the data plane, or for the client to receive more output.
 
+use std::sync::Arc;
+
 use junctor_gateway::{Event, invariant};
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
@@ -178,17 +180,17 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
     let StatusState { plan, protocol, parameters, .. } = state;
     let zone = context.session.variables.value_rules().zone();
     let input = match plan.source {
-        ComputeSource::Status(StatusTable::StatementDigests) => {
+        ComputeSource::Status(StatusTable::StatementDigests, _) => {
             ComputeInput::Digests(Box::new(DigestRows::summary(rows, zone)))
         }
-        ComputeSource::Status(StatusTable::StatementHistograms) => {
+        ComputeSource::Status(StatusTable::StatementHistograms, _) => {
             ComputeInput::Digests(Box::new(DigestRows::histograms(rows)))
         }
-        ComputeSource::Status(StatusTable::Processes) => {
+        ComputeSource::Status(StatusTable::Processes, _) => {
             keep_one_row_each(&mut rows);
             ComputeInput::Processes(rows.into_iter(), context.engine.shown_account(context.session))
         }
-        ComputeSource::Status(table) => {
+        ComputeSource::Status(table, _) => {
             match table {
                 StatusTable::OperationLatency => rows = summary_rows(&rows),
                 StatusTable::OperationLatencyBuckets => rows = bucket_rows(&rows),
@@ -203,6 +205,12 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
             ComputeInput::Reported(rows.into_iter())
         }
         ComputeSource::Nothing | ComputeSource::Rows(_) => ComputeInput::OfPlan(0),
+    };
+    let input = match plan.source {
+        ComputeSource::Status(_, Some(make)) => {
+            ComputeInput::Made(Box::new(input), Arc::clone(context.engine.gateway.catalog()), make)
+        }
+        _ => input,
     };
     compute(context, &plan, (parameters, protocol), input)
 }

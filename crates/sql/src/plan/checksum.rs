@@ -7,7 +7,8 @@ use junctor_model::schema::{ColumnDefinition, SYSTEM_DATABASES};
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 
-use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
+use super::statement::{Planned, QueryPlan, plan_query};
+use super::virtual_table::FindVirtual;
 use crate::access::TableAccess;
 use crate::bind::{Environment, Modes, message};
 use crate::parse::parse;

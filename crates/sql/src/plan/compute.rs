@@ -1,13 +1,15 @@
 //! Queries whose rows come from the session: a single row without FROM (SELECT 1), or the rows of a virtual
 //! table.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use junctor_expression::{Coercibility, Expression, Kind, ResultType};
+use junctor_expression::{Coercibility, Expression, Kind, Node, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::decimal::DECIMAL_PRECISION_MAX;
 use junctor_model::error::Result;
 use junctor_model::row_encoding::{ResultColumn, column_flag, wire_type};
+use junctor_model::schema::Dictionary;
 use junctor_model::value::Value;
 use junctor_signals::program::{Aggregate, Projection, SortKey};
 use junctor_signals::read_status::StatusTable;
@@ -15,7 +17,8 @@ use junctor_signals::read_status::StatusTable;
 use super::operand::LimitTemplate;
 use super::order::{bind_order_of, check_distinct_order};
 use super::select::{check_lock_names, reject_unsupported};
-use super::statement::{Planned, QueryPlan, VirtualSource};
+use super::statement::{Planned, QueryPlan};
+use super::virtual_table::{FindVirtual, VirtualColumns, VirtualRead, VirtualSource};
 use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
 use crate::parse::statement::Select;
@@ -28,9 +31,12 @@ pub enum ComputeSource {
     Nothing,
     /// Rows that are known when the statement is planned.
     Rows(Vec<Vec<Value>>),
-    /// Rows that blocks of the data plane report at each execution.
-    Status(StatusTable),
+    /// Rows that blocks of the data plane report at each execution, and what becomes of each.
+    Status(StatusTable, Option<MakeRow>),
 }
+
+/// Makes a row of a virtual table from a row that a block has reported; `None` if it has none.
+pub type MakeRow = fn(&Dictionary, Vec<Value>) -> Option<Vec<Value>>;
 
 /// A query that the session answers without the storage engine. The columns of its rows are parameters of its
 /// expressions.
@@ -68,27 +74,26 @@ pub struct ComputePlan {
 pub(super) fn plan_compute(
     environment: &Environment<'_>,
     select: &Select,
-    source: Option<(&str, VirtualSource)>,
+    source: Option<(&VirtualSource, &FindVirtual<'_>)>,
 ) -> Result<Planned<QueryPlan>> {
     reject_unsupported(select)?;
     let first_column = environment.parameters.len() as u16;
-    let (database, virtual_source) = source.unzip();
-    let columns = virtual_source.as_ref().map_or(&[][..], |source| &source.columns);
+    let columns = source.map_or(&[][..], |(source, _)| &source.columns);
     let types: Vec<ResultType> = columns.iter().map(type_of_column).collect();
     let reference = select.table();
     let table = reference.map_or("", |reference| reference.alias.as_deref().unwrap_or(&reference.name.name));
     let scope = Scope {
-        source: match virtual_source {
+        source: match source {
             Some(_) => RowSource::Virtual { columns, types: &types, first_parameter: first_column },
             None => RowSource::Nothing,
         },
-        database: database.unwrap_or(""),
+        database: source.map_or("", |(source, _)| source.database),
         table,
         has_alias: reference.is_some_and(|reference| reference.alias.is_some()),
     };
     let first_aggregate = first_column.saturating_add(columns.len() as u16);
     let mut binder = Binder::new(environment, scope);
-    let count = usize::from(virtual_source.is_some());
+    let count = usize::from(source.is_some());
     check_lock_names(&select.locks, count, |_, name| binder.scope.is_named(name.database.as_deref(), &name.name))?;
     let list = bind_select_list(&mut binder, &select.projection, first_aggregate)?;
     let filter = binder.bind_conditions(select, &list)?;
@@ -97,6 +102,12 @@ pub(super) fn plan_compute(
         check_distinct_order(&sort, &list.projection)?;
     }
     let is_volatile = binder.is_volatile;
+    let values = filter.iter().chain(&list.projection.values).chain(sort.iter().map(|key| &key.value));
+    let arguments = list.aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
+    let rows = source.map_or(ComputeSource::Nothing, |(source, find_virtual)| {
+        let read = virtual_read(source, (first_column, filter.as_slice()), values.chain(arguments));
+        find_virtual.rows(&read)
+    });
     let plan = ComputePlan {
         rights: PlanRights::default(),
         is_strict: environment.is_strict,
@@ -110,9 +121,27 @@ pub(super) fn plan_compute(
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         first_column,
         first_aggregate,
-        source: virtual_source.map_or(ComputeSource::Nothing, |source| source.rows),
+        source: rows,
     };
     Ok(Planned { plan: QueryPlan::Compute(Arc::new(plan)), is_volatile })
+}
+
+/// The read of a virtual table whose columns are parameters from `first_column` on.
+fn virtual_read<'e>(
+    source: &VirtualSource,
+    (first_column, conditions): (u16, &[Expression]),
+    values: impl Iterator<Item = &'e Expression>,
+) -> VirtualRead {
+    let count = source.columns.len() as u16;
+    let position = |expression: &Expression| match expression.node {
+        Node::Parameter(number) => number.checked_sub(first_column).filter(|place| *place < count),
+        _ => None,
+    };
+    let mut columns = BTreeSet::new();
+    values.for_each(|value| value.visit(&mut |inner| columns.extend(position(inner))));
+    let names = VirtualColumns { position: &position, parameters: first_column };
+    let equalities = names.equalities_of(conditions);
+    VirtualRead { source: source.clone(), columns: columns.into_iter().collect(), equalities }
 }
 
 /// The type of a column's values, derived from its wire description.

@@ -26,8 +26,9 @@ use super::insert_view::through_view;
 use super::load::{LoadPlan, loaded_row, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
-use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
+use super::statement::{Planned, QueryPlan, plan_query};
 use super::time_to_live::{ExpiredRows, expired_rows};
+use super::virtual_table::FindVirtual;
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
     Binder, Environment, NumberRules, ParameterKind, Scope, StoredExpressions, UnstoredColumns, as_stored,

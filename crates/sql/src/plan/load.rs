@@ -10,7 +10,7 @@ use junctor_model::store::StoreMode;
 
 use super::insert::{ComputedDefaults, InsertValue, RowPlanner, Warnings, row_of_parameters, targets};
 use super::load_query::{LineQueries, QueryMaker};
-use super::statement::FindVirtual;
+use super::virtual_table::FindVirtual;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, message};
 use crate::parse::statement::{FileFormat, LoadData, LoadField};
 

@@ -12,8 +12,9 @@ use junctor_model::schema::TableDefinition;
 
 use super::insert::{check_not_generated, plan_source};
 use super::modify::TargetCheck;
-use super::statement::{FindVirtual, QueryPlan};
+use super::statement::QueryPlan;
 use super::tree::TreeTable;
+use super::virtual_table::FindVirtual;
 use crate::bind::{Environment, ParameterKind};
 use crate::parse::expression::{Expression, ParameterNumber};
 use crate::parse::limit::PARAMETERS_MAX;

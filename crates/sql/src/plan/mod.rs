@@ -33,11 +33,12 @@ mod shared_statements;
 mod statement;
 mod time_to_live;
 pub(crate) mod tree;
+mod virtual_table;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
 pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
 pub use change::{ChangeKind, ChangePlan, OrderedChange, UniqueKeyChange, row_key_columns};
-pub use compute::{ComputePlan, ComputeSource, type_of_column};
+pub use compute::{ComputePlan, ComputeSource, MakeRow, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use digest::DigestNumber;
 pub(crate) use digest::{DigestKey, PlanWork, PreparedDigest, WORK_COUNTS};
@@ -61,14 +62,15 @@ pub(crate) use prepared::{PreparedStatement, PreparedStatements};
 pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
-pub use statement::{
-    ControlPlan, FindVirtual, HintedPlan, IntoPlace, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
-};
+pub use statement::{ControlPlan, HintedPlan, IntoPlace, IntoPlan, Plan, Planned, QueryPlan, plan_statement};
 pub use time_to_live::ExpiredRows;
 pub(crate) use time_to_live::{living_at_parameter, statement_time};
 pub use tree::PlannedView;
 pub use tree::TreePlan;
 pub(crate) use tree::plan_view;
+pub use virtual_table::{
+    FindVirtual, NameValue, NoVirtualTables, VirtualEquality, VirtualRead, VirtualSource, VirtualTables,
+};
 
 #[cfg(test)]
 mod tests;

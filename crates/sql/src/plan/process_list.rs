@@ -2,7 +2,8 @@
 
 use junctor_model::error::Result;
 
-use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
+use super::statement::{Planned, QueryPlan, plan_query};
+use super::virtual_table::FindVirtual;
 use crate::bind::{Environment, message};
 use crate::parse::parse;
 use crate::parse::statement::Statement;

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use junctor_expression::ResultType;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
-use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{Dictionary, TableLayout};
-use junctor_model::schema::{SYSTEM_DATABASES, is_open_table};
 
 use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
@@ -20,13 +18,13 @@ use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
 use super::select::plan_select;
 use super::tree::{TreePlan, TreeTable, plan_analyze, plan_explain, plan_tree};
-use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
+use super::virtual_table::{FindVirtual, virtual_source};
+use super::{ChangePlan, ComputePlan, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
-use crate::bind::{Environment, PlanNotes, message};
+use crate::bind::{Environment, PlanNotes};
 use crate::parse::Deprecation;
 use crate::parse::statement::{
-    AccessMode, Explain, IntoTarget, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TableMaintenance,
-    TransactionEnd,
+    AccessMode, Explain, IntoTarget, Select, SetByQuery, SetItem, Show, Statement, TableMaintenance, TransactionEnd,
 };
 use crate::result::ResultHeader;
 
@@ -186,19 +184,6 @@ impl From<Planned<QueryPlan>> for Planned {
         Planned { plan: planned.plan.into(), is_volatile: planned.is_volatile }
     }
 }
-
-/// A virtual table at the time when a statement is planned.
-#[derive(Clone, Debug)]
-pub struct VirtualSource {
-    /// The columns of the table.
-    pub columns: Vec<ResultColumn>,
-    /// The rows, or the blocks that report them at execution.
-    pub rows: ComputeSource,
-}
-
-/// Looks up a virtual table (one whose rows the server computes) by database and name; `None` if that
-/// database has no such table.
-pub type FindVirtual<'a> = dyn Fn(&str, &str) -> Option<VirtualSource> + 'a;
 
 /// Estimated bytes of a plan without its expressions and columns.
 const PLAN_BYTES: usize = 2048;
@@ -392,39 +377,14 @@ pub(super) fn plan_query(
     if environment.view(&reference.name).is_some() {
         return plan_tree(environment, select, find_virtual);
     }
-    let Some((virtual_database, source)) = virtual_source(environment, &reference.name, find_virtual)? else {
+    let Some(source) = virtual_source(environment, &reference.name, find_virtual)? else {
         let table_use = if !select.locks.is_empty() { TableAccess::LockingRead } else { TableAccess::Read };
         let layout = environment.table(&reference.name, table_use)?;
         return plan_select(environment, select, layout);
     };
     // The rows were computed for this execution only.
-    let planned = plan_compute(environment, select, Some((virtual_database, source)))?;
+    let planned = plan_compute(environment, select, Some((&source, find_virtual)))?;
     Ok(Planned { is_volatile: true, ..planned })
-}
-
-/// The database and the columns of a virtual table; `None` for a name in an ordinary database. Errors: 1109
-/// and 1146 for an unknown virtual table.
-pub(super) fn virtual_source(
-    environment: &Environment<'_>,
-    name: &ObjectName,
-    find_virtual: &FindVirtual<'_>,
-) -> Result<Option<(&'static str, VirtualSource)>> {
-    let database = environment.database_of(name)?;
-    let Some(database) = SYSTEM_DATABASES.iter().find(|known| known.eq_ignore_ascii_case(database)) else {
-        return Ok(None);
-    };
-    if !is_open_table(database, &name.name)
-        && let Some(access) = environment.access
-    {
-        access.use_table(database, &name.name, TableAccess::ReadWhole)?;
-    }
-    match find_virtual(database, &name.name) {
-        Some(source) => Ok(Some((database, source))),
-        None => Err(match *database {
-            "information_schema" => message::unknown_information_table(&name.name),
-            _ => message::no_such_table(database, &name.name),
-        }),
-    }
 }
 
 impl HintedSelect {

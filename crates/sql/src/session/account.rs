@@ -23,7 +23,7 @@ use crate::execute::{
     AccessOutcome, AccessRetry, AfterSchemaChange, Engine, Identity, Session, StatementContext, StatementInput, fail,
     granted_roles, must_change_password, start_access_change,
 };
-use crate::mysql_catalog::show::{WarningLevel, generated_passwords, virtual_columns};
+use crate::mysql_catalog::show::{WarningLevel, generated_passwords, virtual_column_names};
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, find};
 use crate::parse::Statement;
 use crate::parse::account::{AccountReference, AccountStatement, RoleChoice, UserSpecification};
@@ -321,7 +321,7 @@ impl StatementContext<'_, '_> {
         let dictionary = &self.engine.gateway.catalog().dictionary;
         let find_table = |database: &str, table: &str| {
             let Some(layout) = dictionary.table_named(database, table) else {
-                return virtual_columns(database, table);
+                return virtual_column_names(database, table);
             };
             let columns = layout.definition.columns.iter().filter(|column| !column.hidden);
             Some(columns.map(|column| column.name.clone()).collect())

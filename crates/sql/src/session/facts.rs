@@ -1,28 +1,20 @@
 //! Collects the properties of the session and the server that statements can query.
 
-use junctor_gateway::{TurnContext, threads::Window};
-use junctor_model::access::{AccountName, Privilege};
+use junctor_gateway::TurnContext;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
-use junctor_model::id::{PartitionId, TableId};
+use junctor_model::id::TableId;
 use junctor_model::schema::TableDefinition;
-use junctor_model::value::Value;
-use junctor_signals::read_status::StatusTable;
 
-use super::wanted_tables::WantedTables;
 use crate::access::NeedsCollector;
 use crate::bind::{Environment, Modes, NumberRules, ParameterKind, SessionConstant};
 use crate::execute::Engine;
 use crate::execute::Session;
-use crate::mysql_catalog::show::{
-    ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, digest_table, sending_row, status_table,
-    thread_block_rows, thread_rows, thread_status_rows, virtual_table,
-};
+use crate::mysql_catalog::show::{ShowContext, TableStatistics, WantedTables};
 use crate::mysql_catalog::variable::{
     SessionContext, SessionVariables, SqlMode, evaluate_session_expression, session_value_type,
 };
 use crate::parse::Expression;
-use crate::plan::{ComputeSource, VirtualSource};
 
 /// The sources of everything that a statement may query, except stored rows.
 pub(super) struct StatementFacts<'a, 'd> {
@@ -76,6 +68,7 @@ impl StatementFacts<'_, '_> {
         let facts = ShowContext {
             dictionary: &self.engine.gateway.catalog().dictionary,
             owner: self.session.temporary_owner(),
+            wanted: WantedTables::ALL,
             rights: &rights,
             who: &self.session.who(),
             session: &session_context,
@@ -125,109 +118,6 @@ impl StatementFacts<'_, '_> {
         rows.extend(self.tls_status());
         rows.sort_unstable();
         rows
-    }
-
-    /// The virtual table of that name; `None` if it does not exist. Includes the rows, unless blocks of the
-    /// data plane provide them.
-    pub(super) fn find_virtual(&self, database: &str, name: &str) -> Option<VirtualSource> {
-        self.find_virtual_of(database, name, &WantedTables::default())
-    }
-
-    /// As [`Self::find_virtual`], for a query about these tables. The rows of others have no statistics.
-    pub(super) fn find_virtual_of(&self, database: &str, name: &str, wanted: &WantedTables) -> Option<VirtualSource> {
-        let table = self.with_show_context(|facts| {
-            let of_table = |table: &TableDefinition| match wanted.may_include(table) {
-                true => (facts.table_statistics)(table),
-                false => TableStatistics::default(),
-            };
-            let of_partition = |partition: PartitionId| {
-                let table = facts.dictionary.table(partition.table);
-                match table.is_some_and(|table| wanted.may_include(&table.definition)) {
-                    true => (facts.partition_statistics)(partition),
-                    false => TableStatistics::default(),
-                }
-            };
-            let facts = ShowContext { table_statistics: &of_table, partition_statistics: &of_partition, ..*facts };
-            virtual_table(database, name, &facts)
-        })?;
-        let is_info = database.eq_ignore_ascii_case("junctor_info");
-        let rows = match status_table(name).filter(|_| is_info) {
-            Some(status) => ComputeSource::Status(status),
-            None if is_info && name.eq_ignore_ascii_case("threads") => {
-                ComputeSource::Rows(thread_rows(&self.engine.settings.threads))
-            }
-            None if is_info && name.eq_ignore_ascii_case("threadstat") => {
-                ComputeSource::Rows(thread_status_rows(&self.thread_status()))
-            }
-            None if is_info && name.eq_ignore_ascii_case("sending") => ComputeSource::Rows(self.sending()),
-            None if is_info && name.eq_ignore_ascii_case("threadblocks") => {
-                ComputeSource::Rows(thread_block_rows(&self.engine.settings.threads))
-            }
-            None if is_info && let Some(window) = cpustat_window(name) => ComputeSource::Rows(self.cpustat(window)),
-            None if database.eq_ignore_ascii_case("performance_schema")
-                && let Some(status) = digest_table(name) =>
-            {
-                ComputeSource::Status(status)
-            }
-            None if name.eq_ignore_ascii_case("PROCESSLIST") && !is_info => {
-                ComputeSource::Status(StatusTable::Processes)
-            }
-            None if name.eq_ignore_ascii_case("CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS") && !is_info => {
-                ComputeSource::Rows(self.failed_logins())
-            }
-            None => ComputeSource::Rows(table.rows),
-        };
-        Some(VirtualSource { columns: table.columns, rows })
-    }
-
-    /// The rows of CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS, for sessions with PROCESS.
-    fn failed_logins(&self) -> Vec<Vec<Value>> {
-        let counts = match self.engine.rights_for(self.session).has(Privilege::Process) {
-            true => self.engine.settings.usage.failed_logins().counts(),
-            false => Vec::new(),
-        };
-        let row =
-            |(name, count): (AccountName, u64)| vec![Value::Bytes(name.to_string().into_bytes()), Value::UInt(count)];
-        counts.into_iter().map(row).collect()
-    }
-
-    fn cpustat(&self, window: Window) -> Vec<Vec<Value>> {
-        let loads = self.turn.loads;
-        let rows = |number: usize| {
-            let slots = loads.history(number as u16, window).unwrap_or_default();
-            cpustat_rows(number as u32, &self.thread_name(number), &slots)
-        };
-        (0..loads.len()).flat_map(rows).collect()
-    }
-
-    fn sending(&self) -> Vec<Vec<Value>> {
-        let loads = self.turn.loads;
-        let row = |number: usize| {
-            let status = loads.sending().thread(number as u16)?;
-            Some(sending_row(number as u32, &self.thread_name(number), &status))
-        };
-        (0..loads.len()).filter_map(row).collect()
-    }
-
-    fn thread_name(&self, number: usize) -> Box<str> {
-        let known = self.engine.settings.threads.iter().find(|thread| thread.thread as usize == number);
-        known.map_or_else(|| format!("thread{number}").into(), |thread| thread.name.clone())
-    }
-
-    fn thread_status(&self) -> Vec<ThreadStatus> {
-        let loads = self.turn.loads;
-        let status = |number: usize| {
-            let load = loads.thread(number as u16)?;
-            Some(ThreadStatus {
-                thread: number as u32,
-                name: self.thread_name(number),
-                queue_length: load.queue_length,
-                spin_ns: load.spin_ns,
-                total: load.total,
-                windows: [load.moment, load.second, load.twenty_seconds],
-            })
-        };
-        (0..loads.len()).filter_map(status).collect()
     }
 }
 

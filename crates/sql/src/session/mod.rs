@@ -23,7 +23,7 @@ mod tls_status;
 mod statistics_refresh;
 mod ttl_purge;
 mod unplanned;
-mod wanted_tables;
+mod virtual_tables;
 mod shape_plans;
 mod track;
 mod lock_calls;

@@ -166,7 +166,6 @@ impl StatementContext<'_, '_> {
         self.engine.lock_calls.borrow_mut().restart();
         self.engine.table_statistics.restart();
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-        let find = |database: &str, name: &str| facts.find_virtual(database, name);
         let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
         let of_account = |account: &AccountName| self.engine.rights_of_account(account);
         let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
@@ -176,7 +175,7 @@ impl StatementContext<'_, '_> {
         read_assigned_variables(&mut query);
         let Statement::Select(query) = query else { return Ok(None) };
         let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
-            plan_source(environment, select.ignore, &query, &find)
+            plan_source(environment, select.ignore, &query, &facts)
         })?;
         collector.finish()?;
         if self.engine.lock_calls.borrow_mut().has_unanswered() {

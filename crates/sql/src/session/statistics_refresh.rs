@@ -11,7 +11,7 @@ use super::facts::{StatementFacts, with_environment};
 use crate::bind::{Environment, message};
 use crate::execute::{Engine, PlanInput, Session, StatementContext, StatementInput, fail};
 use crate::parse::parse;
-use crate::plan::{Plan, plan_statement};
+use crate::plan::{NoVirtualTables, Plan, plan_statement};
 use crate::result::{Progress, ResultSink};
 
 impl Engine {
@@ -84,7 +84,7 @@ impl StatementContext<'_, '_> {
         let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
         let planned = with_environment(&facts, (None, None), &[], &mut |environment| {
             let environment = Environment { row_estimate: &|_| Some(rows), ..*environment };
-            plan_statement(&environment, &parsed.statement, &|_, _| None)
+            plan_statement(&environment, &parsed.statement, &NoVirtualTables)
         })?;
         planned.map(|planned| planned.plan).ok_or_else(Error::table_definition_changed)
     }

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use junctor_expression::Parameters;
 use junctor_gateway::invariant;
 use junctor_model::access::AccountName;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -12,7 +11,6 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use super::PreparedExecution;
 use super::facts::{StatementFacts, with_environment};
 use super::lock_calls::refuse_lock_calls;
-use super::wanted_tables::WantedTables;
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession};
 use crate::bind::{ParameterKind, message};
 use crate::execute::Engine;
@@ -110,9 +108,8 @@ impl StatementContext<'_, '_> {
         if let Statement::Explain(_) = statement {
             collector.explain();
         }
-        let wanted = WantedTables::of(statement, Parameters::from_bytes(&self.engine.work.parameters));
         let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
-            plan_statement(environment, statement, &|database, name| facts.find_virtual_of(database, name, &wanted))
+            plan_statement(environment, statement, &facts)
         })?;
         let needs = collector.finish()?;
         if let Some(rights) = planned.as_ref().and_then(|planned| planned.plan.rights()) {

@@ -14,7 +14,7 @@ use crate::bind::{Environment, message};
 use crate::execute::{Engine, PlanInput, Session, SessionOpening, StatementContext, StatementInput, fail};
 use crate::mysql_catalog::variable::{GlobalVariables, SessionVariables};
 use crate::parse::parse;
-use crate::plan::{Plan, plan_statement};
+use crate::plan::{NoVirtualTables, Plan, plan_statement};
 use crate::result::{Progress, ResultSink};
 
 /// The settings of the purge: `ttl_purge_interval` and `ttl_purge_batch_rows`.
@@ -114,7 +114,7 @@ impl StatementContext<'_, '_> {
         let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
         let planned = with_environment(&facts, (None, None), &[], &mut |environment| {
             let environment = Environment { purges: true, ..*environment };
-            plan_statement(&environment, &parsed.statement, &|_, _| None)
+            plan_statement(&environment, &parsed.statement, &NoVirtualTables)
         })?;
         planned.map(|planned| planned.plan).ok_or_else(Error::table_definition_changed)
     }

@@ -23,6 +23,7 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::command::answer;
 use super::facts::{StatementFacts, modes_of, number_rules, with_environment};
 use super::own_tables::{check_locked, is_temporary};
+use super::virtual_tables::ColumnsOnly;
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
 use crate::bind::{Binder, Clause, Environment, Modes, ParameterKind, RowSource, Scope, SessionConstant};
 use crate::definition::access::role_with_system_user;
@@ -200,7 +201,6 @@ impl StatementContext<'_, '_> {
         // The calls of a view are carried out when the view is used.
         self.engine.lock_calls.borrow_mut().set_mode(LockCallMode::Described);
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-        let find = |database: &str, name: &str| facts.find_virtual(database, name);
         let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
         let of_account = |account: &AccountName| self.engine.rights_of_account(account);
         let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
@@ -218,7 +218,7 @@ impl StatementContext<'_, '_> {
                         definition::check_view_query(view, context)?;
                         let database = view.name.database.as_deref().or(context.database).unwrap_or_default();
                         let name = (database, &*view.name.name);
-                        let planned = plan_view(context.environment, name, &view.query, &find)?;
+                        let planned = plan_view(context.environment, name, &view.query, &ColumnsOnly(&facts))?;
                         let PlannedView { query, columns, is_updatable } = &planned;
                         let query = ViewQuery { query, columns, is_updatable: *is_updatable };
                         definition::create_view(view, &query, context)
@@ -288,8 +288,8 @@ impl StatementContext<'_, '_> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         match statement {
             Statement::Show(statement) => facts.with_show_context(|show_context| {
-                show(statement, show_context, &mut |condition, table, row| {
-                    self.engine.row_fulfils(&facts, condition, table, row)
+                show(statement, show_context, &mut |condition, table, rows| {
+                    self.engine.rows_that_fulfil(&facts, condition, table, rows)
                 })
             }),
             Statement::Describe(statement) => facts.with_show_context(|show_context| describe(statement, show_context)),
@@ -430,14 +430,14 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Whether a row of SHOW satisfies the WHERE condition.
-    fn row_fulfils(
+    /// The rows of SHOW that satisfy the WHERE condition.
+    fn rows_that_fulfil(
         &self,
         facts: &StatementFacts<'_, '_>,
         condition: &Expression,
         table: &VirtualTable,
-        row: &[Value],
-    ) -> Result<bool> {
+        mut rows: Vec<Vec<Value>>,
+    ) -> Result<Vec<Vec<Value>>> {
         let types: Vec<_> = table.columns.iter().map(type_of_column).collect();
         let scope = Scope {
             source: RowSource::Virtual { columns: &table.columns, types: &types, first_parameter: 0 },
@@ -448,10 +448,17 @@ impl Engine {
         with_environment(facts, (facts.session.database(), None), &[], &mut |environment: &Environment<'_>| {
             let bound = Binder::new(environment, scope).bind_in(Clause::Where, condition)?;
             let mut builder = junctor_expression::ParametersBuilder::new();
-            row.iter().for_each(|value| builder.push(value.as_ref()));
-            let mut bytes = Vec::new();
-            builder.append_to(&mut bytes)?;
-            bound.is_true(None, Parameters::from_bytes(&bytes), &Scratch::new())
+            let (mut bytes, mut scratch, mut kept) = (Vec::new(), Scratch::new(), Vec::new());
+            for row in std::mem::take(&mut rows) {
+                row.iter().for_each(|value| builder.push(value.as_ref()));
+                bytes.clear();
+                scratch.reset();
+                builder.append_to(&mut bytes)?;
+                if bound.is_true(None, Parameters::from_bytes(&bytes), &scratch)? {
+                    kept.push(row);
+                }
+            }
+            Ok(kept)
         })
     }
 

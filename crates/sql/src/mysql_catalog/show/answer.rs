@@ -5,10 +5,8 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use super::fact::ShowContext;
 use super::filter::{Condition, apply_filter, is_like, keep_where};
 use super::layout::{Field, VirtualTable, bytes, long, number, text, unsigned};
-use super::{
-    column_rows, create_text, grant_rows, information_schema, junctor_info, mysql_schema, performance_schema,
-    server_rows, table_rows,
-};
+use super::virtual_schema::{computed_fields, schema_named};
+use super::{column_rows, create_text, grant_rows, server_rows, table_rows};
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
 
@@ -98,7 +96,7 @@ pub fn describe(describe: &Describe, facts: &ShowContext<'_>) -> Result<VirtualT
 
 fn columns_of(name: &ObjectName, full: bool, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let database = table_rows::database_or_current(name.database.as_deref(), facts)?;
-    if let Some(fields) = table_rows::computed_fields(database, &name.name) {
+    if let Some(fields) = computed_fields(database, &name.name) {
         return Ok(column_rows::of_fields(fields, full));
     }
     if crate::mysql_catalog::is_system_database(database) {
@@ -107,41 +105,31 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowContext<'_>) -> Result<
     Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full, facts.rights))
 }
 
-/// The table `name` of a system database, ignoring case; `None` for other databases and
-/// unknown names. Tables of `junctor_info` have no rows here; the session adds them.
+/// The table `name` of a system database with its rows, ignoring case; `None` for other databases and unknown
+/// names. The session adds the rows that it alone knows, or that blocks report.
 pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
-    if database.eq_ignore_ascii_case("information_schema") {
-        information_schema::SCHEMA.table(name, facts)
-    } else if database.eq_ignore_ascii_case("junctor_info") {
-        let fields = junctor_info::fields(name)?;
-        Some(VirtualTable::new("junctor_info", &name.to_ascii_lowercase(), fields))
-    } else if database.eq_ignore_ascii_case("performance_schema") {
-        performance_schema::SCHEMA.table(name, facts)
-    } else if database.eq_ignore_ascii_case("mysql") {
-        mysql_schema::SCHEMA.table(name, facts)
-    } else {
-        None
-    }
+    schema_named(database)?.table(name, facts)
+}
+
+/// A virtual table without rows, ignoring case; `None` for other tables.
+pub fn virtual_columns(database: &str, name: &str) -> Option<VirtualTable> {
+    let schema = schema_named(database)?;
+    Some(VirtualTable::new(schema.name, schema.name_of(name)?, schema.fields(name)?))
+}
+
+/// The fields of a virtual table, ignoring case; `None` for other tables.
+pub fn virtual_fields(database: &str, name: &str) -> Option<&'static [Field]> {
+    computed_fields(database, name)
 }
 
 /// The names of the columns of a virtual table; `None` for others.
-pub fn virtual_columns(database: &str, table: &str) -> Option<Vec<Box<str>>> {
-    Some(table_rows::computed_fields(database, table)?.iter().map(|field| field.name.into()).collect())
+pub fn virtual_column_names(database: &str, table: &str) -> Option<Vec<Box<str>>> {
+    Some(computed_fields(database, table)?.iter().map(|field| field.name.into()).collect())
 }
 
 /// The names of a system database's virtual tables, sorted; `None` for other databases.
 pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
-    if database.eq_ignore_ascii_case("information_schema") {
-        Some(information_schema::SCHEMA.names())
-    } else if database.eq_ignore_ascii_case("junctor_info") {
-        Some(junctor_info::names())
-    } else if database.eq_ignore_ascii_case("performance_schema") {
-        Some(performance_schema::SCHEMA.names())
-    } else if database.eq_ignore_ascii_case("mysql") {
-        Some(mysql_schema::SCHEMA.names())
-    } else {
-        None
-    }
+    Some(schema_named(database)?.names())
 }
 
 fn unknown_table(name: &str, database: &str) -> Box<Error> {

@@ -8,6 +8,7 @@ use junctor_model::id::{ColumnNumber, PartitionId, TableId, TableOwner};
 use junctor_model::schema::{Dictionary, TableDefinition};
 use junctor_signals::journal::Journal;
 
+use super::wanted_tables::WantedTables;
 use crate::mysql_catalog::variable::SessionContext;
 use crate::statistics::{RequestedHistogram, TableProfile};
 
@@ -62,6 +63,8 @@ pub struct ShowContext<'a> {
     pub dictionary: &'a Dictionary,
     /// The session, if it may have temporary tables.
     pub owner: Option<TableOwner>,
+    /// The tables that a query of a virtual table is about. Providers need not return rows of others.
+    pub wanted: &'a WantedTables,
     /// The rights of the session.
     pub rights: &'a Rights,
     /// `'user'@'host'` of the session, for errors.

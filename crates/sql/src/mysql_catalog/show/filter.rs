@@ -8,9 +8,12 @@ use super::layout::VirtualTable;
 use crate::parse::Expression;
 use crate::parse::statement::ShowFilter;
 
-/// Evaluates a condition on one row. The table is only for the names of its columns: its rows are incomplete
-/// while a filter runs.
-pub type Condition<'a> = dyn FnMut(&Expression, &VirtualTable, &[Value]) -> Result<bool> + 'a;
+/// Returns those of the rows for which a condition is true. The table is only for the names of its columns:
+/// it has no rows while a filter runs.
+pub type Condition<'a> = dyn FnMut(&Expression, &VirtualTable, Rows) -> Result<Rows> + 'a;
+
+/// Rows of a result.
+type Rows = Vec<Vec<Value>>;
 
 /// Keeps the rows that the filter accepts. LIKE compares the first column and ignores case.
 ///
@@ -38,11 +41,8 @@ pub(super) fn keep_where(
     condition: &mut Condition<'_>,
 ) -> Result<()> {
     // The rows move out of the table because the condition borrows it.
-    for row in std::mem::take(&mut table.rows) {
-        if condition(expression, table, &row)? {
-            table.rows.push(row);
-        }
-    }
+    let rows = std::mem::take(&mut table.rows);
+    table.rows = condition(expression, table, rows)?;
     Ok(())
 }
 

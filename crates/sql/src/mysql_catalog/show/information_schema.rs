@@ -1,13 +1,14 @@
 //! The rows of the tables of `information_schema`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use junctor_model::access::Privilege;
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
 use junctor_model::geometry::{ReferenceSystem, SYSTEMS};
 use junctor_model::id::PartitionId;
-use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition, ViewCheck};
+use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition, TableLayout, ViewCheck};
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 use junctor_model::value::Value;
@@ -15,18 +16,18 @@ use junctor_model::value::Value;
 use super::column_rows;
 use super::column_statistics::column_statistics;
 use super::fact::ShowContext;
-use super::layout::{Field, bytes, count, yes_no};
+use super::layout::{bytes, count, yes_no};
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values, type_of};
 use super::type_text::{column_key, column_type_text, default_value, escaped, extra, visible_columns, visible_indexes};
-use super::virtual_schema::{SchemaTable, VirtualSchema};
-use super::{mysql_schema, performance_schema, privilege_rows};
+use super::virtual_schema::{SchemaTable, VirtualSchema, computed_tables, nothing};
+use super::{extension_rows, innodb_layout, privilege_rows};
 use crate::mysql_catalog::variable::variable_rows;
 use crate::parse::{Dialect, Statement, parse_in, query_text};
 
 /// The only catalog, as in MySQL.
-const CATALOG: &str = "def";
+pub(super) const CATALOG: &str = "def";
 
 /// Every table, sorted by name, with its columns and the function that computes its rows.
 const TABLES: &[SchemaTable] = &[
@@ -37,6 +38,7 @@ const TABLES: &[SchemaTable] = &[
     ("COLLATIONS", layout::COLLATIONS, |_| server_rows::collation_rows()),
     ("COLLATION_CHARACTER_SET_APPLICABILITY", layout::COLLATION_CHARACTER_SET_APPLICABILITY, applicability),
     ("COLUMNS", layout::COLUMNS, columns),
+    ("COLUMNS_EXTENSIONS", layout::COLUMNS_EXTENSIONS, extension_rows::columns_extensions),
     ("COLUMN_PRIVILEGES", layout::COLUMN_PRIVILEGES, privilege_rows::column_privileges),
     ("COLUMN_STATISTICS", layout::COLUMN_STATISTICS, column_statistics),
     ("CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS", layout::FAILED_LOGIN_ATTEMPTS, nothing),
@@ -48,17 +50,20 @@ const TABLES: &[SchemaTable] = &[
     ("GLOBAL_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
     ("KEYWORDS", layout::KEYWORDS, |_| server_rows::keyword_rows()),
     ("KEY_COLUMN_USAGE", layout::KEY_COLUMN_USAGE, key_column_usage),
+    ("OPTIMIZER_TRACE", layout::OPTIMIZER_TRACE, nothing),
     ("PARAMETERS", layout::PARAMETERS, nothing),
     ("PARTITIONS", layout::PARTITIONS, partitions),
     ("PLUGINS", layout::PLUGINS, plugins),
     ("PROCESSLIST", layout::PROCESSLIST, nothing),
     ("PROFILING", layout::PROFILING, nothing),
     ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, referential_constraints),
+    ("RESOURCE_GROUPS", layout::RESOURCE_GROUPS, nothing),
     ("ROLE_COLUMN_GRANTS", layout::ROLE_COLUMN_GRANTS, privilege_rows::role_column_grants),
     ("ROLE_ROUTINE_GRANTS", layout::ROLE_ROUTINE_GRANTS, nothing),
     ("ROLE_TABLE_GRANTS", layout::ROLE_TABLE_GRANTS, privilege_rows::role_table_grants),
     ("ROUTINES", layout::ROUTINES, nothing),
     ("SCHEMATA", layout::SCHEMATA, schemata),
+    ("SCHEMATA_EXTENSIONS", layout::SCHEMATA_EXTENSIONS, extension_rows::schemata_extensions),
     ("SCHEMA_PRIVILEGES", layout::SCHEMA_PRIVILEGES, privilege_rows::schema_privileges),
     ("SESSION_STATUS", layout::NAME_AND_VALUE, status),
     ("SESSION_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(false, facts)),
@@ -67,46 +72,46 @@ const TABLES: &[SchemaTable] = &[
     ("ST_SPATIAL_REFERENCE_SYSTEMS", layout::ST_SPATIAL_REFERENCE_SYSTEMS, reference_systems),
     ("SYSTEM_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
     ("TABLES", layout::TABLES, tables),
+    ("TABLESPACES", layout::TABLESPACES, nothing),
+    ("TABLESPACES_EXTENSIONS", layout::TABLESPACES_EXTENSIONS, nothing),
+    ("TABLES_EXTENSIONS", layout::TABLES_EXTENSIONS, extension_rows::tables_extensions),
     ("TABLE_CONSTRAINTS", layout::TABLE_CONSTRAINTS, table_constraints),
+    ("TABLE_CONSTRAINTS_EXTENSIONS", layout::TABLE_CONSTRAINTS_EXTENSIONS, extension_rows::constraints_extensions),
     ("TABLE_PRIVILEGES", layout::TABLE_PRIVILEGES, privilege_rows::table_privileges),
     ("TRIGGERS", layout::TRIGGERS, nothing),
     ("USER_ATTRIBUTES", layout::USER_ATTRIBUTES, privilege_rows::user_attributes),
     ("USER_PRIVILEGES", layout::USER_PRIVILEGES, privilege_rows::user_privileges),
     ("VIEWS", layout::VIEWS, views),
+    ("VIEW_ROUTINE_USAGE", layout::VIEW_ROUTINE_USAGE, nothing),
+    ("VIEW_TABLE_USAGE", layout::VIEW_TABLE_USAGE, extension_rows::view_table_usage),
 ];
 
 /// The database.
-pub(super) const SCHEMA: VirtualSchema = VirtualSchema { name: "information_schema", tables: TABLES };
-
-fn nothing(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
-    Vec::new()
-}
+pub(super) const SCHEMA: VirtualSchema =
+    VirtualSchema { name: "information_schema", parts: &[TABLES, innodb_layout::TABLES] };
 
 /// All base tables that the session may see, ordered by database and name.
-fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
+pub(super) fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> + use<'a> {
     stored_tables(facts).filter(|table| table.view.is_none())
 }
 
-/// All base tables and views, ordered by database and name.
-pub(super) fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
-    let dictionary = facts.dictionary;
-    let databases = dictionary.databases();
-    let rights = facts.rights;
-    let tables = databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition);
+/// All base tables and views that the session may see and the query wants, ordered by database and name.
+pub(super) fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> + use<'a> {
+    type Names<'a> = Box<dyn Iterator<Item = &'a str> + 'a>;
+    type Tables<'a> = Box<dyn Iterator<Item = &'a Arc<TableLayout>> + 'a>;
+    let ShowContext { dictionary, rights, wanted, .. } = *facts;
+    let databases: Names<'a> = match wanted.databases() {
+        Some(names) => Box::new(names.iter().map(|name| &**name)),
+        None => Box::new(dictionary.databases().map(|database| &*database.name)),
+    };
+    let tables = databases.flat_map(move |database| -> Tables<'a> {
+        match wanted.names() {
+            Some(names) => Box::new(names.iter().filter_map(move |name| dictionary.table_named(database, name))),
+            None => Box::new(dictionary.tables_of(database)),
+        }
+    });
+    let tables = tables.map(|table| &table.definition);
     tables.filter(move |table| rights.can_see_table(&table.database, &table.name))
-}
-
-/// All virtual tables, as (database, name, columns).
-fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'static [Field])> {
-    let own = TABLES.iter().map(|(name, fields, _)| ("information_schema", *name, *fields));
-    let info = super::junctor_info::names().into_iter();
-    let info = info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?)));
-    let mysql = mysql_schema::SCHEMA.names().into_iter();
-    let mysql = mysql.filter_map(|name| Some(("mysql", name, mysql_schema::SCHEMA.fields(name)?)));
-    let performance = performance_schema::SCHEMA.names().into_iter();
-    own.chain(info).chain(mysql).chain(
-        performance.filter_map(|name| Some(("performance_schema", name, performance_schema::SCHEMA.fields(name)?))),
-    )
 }
 
 fn schemata(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
@@ -122,12 +127,13 @@ fn schemata(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             bytes("NO"),
         ]
     };
-    database_names(facts).into_iter().map(row).collect()
+    let names = database_names(facts).into_iter().filter(|name| facts.wanted.has_database(name));
+    names.map(row).collect()
 }
 
 fn tables(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for (database, name, _) in computed_tables() {
+    for (database, name, _) in computed_tables(facts) {
         let mut row = vec![bytes(CATALOG), bytes(database), bytes(name), bytes("SYSTEM VIEW"), Value::Null];
         // Positions are those of `layout::TABLES`: VERSION and TABLE_COMMENT.
         row.resize(layout::TABLES.len(), Value::Null);
@@ -189,7 +195,7 @@ fn views(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
 
 fn columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for (database, name, fields) in computed_tables() {
+    for (database, name, fields) in computed_tables(facts) {
         for (position, field) in fields.iter().enumerate() {
             rows.push(column_row((database, name), position + 1, &field.definition(), "", "select"));
         }
@@ -336,7 +342,7 @@ fn key_column_usage(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn table_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
+pub(super) fn table_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
         for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {

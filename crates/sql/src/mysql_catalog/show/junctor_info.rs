@@ -10,6 +10,7 @@ use super::performance_schema::{HISTOGRAM_BY_DIGEST, HISTOGRAM_FIELDS, SUMMARY_B
 use super::schema_layout::PROCESSLIST;
 use super::sending_rows::SENDING;
 use super::thread_rows::{CPUSTAT, THREADBLOCKS};
+use super::virtual_schema::{SchemaTable, VirtualSchema, nothing};
 
 const THREADS: &[Field] =
     &[unsigned("thread_id"), name("name"), int("cpu").or_null(), text("modules", 1024), unsigned("spin_us")];
@@ -342,40 +343,44 @@ const OPERATION_LATENCY: &[Field] = &[
 const OPERATION_LATENCY_BUCKETS: &[Field] =
     &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
 
-const TABLES: &[(&str, &[Field])] = &[
-    ("arbitration", ARBITRATION),
-    ("backups", BACKUPS),
-    ("checkpoints", CHECKPOINTS),
-    ("counters", COUNTERS),
-    ("cpustat_1sec", CPUSTAT),
-    ("cpustat_20sec", CPUSTAT),
-    ("cpustat_50ms", CPUSTAT),
-    ("events", EVENTS),
-    ("links", LINKS),
-    ("lock_waits", LOCK_WAITS),
-    ("locks", LOCKS),
-    ("logspaces", LOGSPACES),
-    ("memoryusage", MEMORYUSAGE),
-    ("metadata_locks", METADATA_LOCKS),
-    ("node_groups", NODE_GROUPS),
-    ("nodes", NODES),
-    ("operation_latency", OPERATION_LATENCY),
-    ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
-    ("replication_lag", REPLICATION_LAG),
-    ("restart_info", RESTART_INFO),
-    ("restarts", RESTARTS),
-    ("routing", ROUTING),
-    ("sending", SENDING),
-    ("thread_pool_groups", THREAD_POOL_GROUPS),
-    ("thread_pool_queues", THREAD_POOL_QUEUES),
-    ("thread_pool_stats", THREAD_POOL_STATS),
-    ("thread_pool_waits", THREAD_POOL_WAITS),
-    ("threadblocks", THREADBLOCKS),
-    ("threads", THREADS),
-    ("threadstat", THREADSTAT),
-    ("transactions", TRANSACTIONS),
-    ("user_locks", USER_LOCKS),
+/// Every table, sorted by name, with its columns. The session adds the rows.
+const TABLES: &[SchemaTable] = &[
+    ("arbitration", ARBITRATION, nothing),
+    ("backups", BACKUPS, nothing),
+    ("checkpoints", CHECKPOINTS, nothing),
+    ("counters", COUNTERS, nothing),
+    ("cpustat_1sec", CPUSTAT, nothing),
+    ("cpustat_20sec", CPUSTAT, nothing),
+    ("cpustat_50ms", CPUSTAT, nothing),
+    ("events", EVENTS, nothing),
+    ("links", LINKS, nothing),
+    ("lock_waits", LOCK_WAITS, nothing),
+    ("locks", LOCKS, nothing),
+    ("logspaces", LOGSPACES, nothing),
+    ("memoryusage", MEMORYUSAGE, nothing),
+    ("metadata_locks", METADATA_LOCKS, nothing),
+    ("node_groups", NODE_GROUPS, nothing),
+    ("nodes", NODES, nothing),
+    ("operation_latency", OPERATION_LATENCY, nothing),
+    ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS, nothing),
+    ("replication_lag", REPLICATION_LAG, nothing),
+    ("restart_info", RESTART_INFO, nothing),
+    ("restarts", RESTARTS, nothing),
+    ("routing", ROUTING, nothing),
+    ("sending", SENDING, nothing),
+    ("thread_pool_groups", THREAD_POOL_GROUPS, nothing),
+    ("thread_pool_queues", THREAD_POOL_QUEUES, nothing),
+    ("thread_pool_stats", THREAD_POOL_STATS, nothing),
+    ("thread_pool_waits", THREAD_POOL_WAITS, nothing),
+    ("threadblocks", THREADBLOCKS, nothing),
+    ("threads", THREADS, nothing),
+    ("threadstat", THREADSTAT, nothing),
+    ("transactions", TRANSACTIONS, nothing),
+    ("user_locks", USER_LOCKS, nothing),
 ];
+
+/// The database.
+pub(super) const SCHEMA: VirtualSchema = VirtualSchema { name: "junctor_info", parts: &[TABLES] };
 
 /// A thread of the node, as placement configured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -526,14 +531,4 @@ fn percents(usage: &ThreadUsage) -> [Value; 4] {
         let per_mille = (u128::from(time) * 1000).checked_div(u128::from(all)).unwrap_or(0);
         Value::Double(per_mille as f64 / 10.0)
     })
-}
-
-/// The columns of a table by name, ignoring case.
-pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
-    TABLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, fields)| *fields)
-}
-
-/// The names of all tables, sorted.
-pub(super) fn names() -> Vec<&'static str> {
-    TABLES.iter().map(|(name, _)| *name).collect()
 }

@@ -44,6 +44,15 @@ pub enum FieldKind {
     Double,
 }
 
+/// The object that the values of a column name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedObject {
+    /// The database of the row's table.
+    Database,
+    /// The row's table.
+    Table,
+}
+
 /// A column of a virtual table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -53,11 +62,13 @@ pub struct Field {
     pub kind: FieldKind,
     /// Whether its values may be NULL.
     pub nullable: bool,
+    /// The object that its values name, if the provider computes only the rows of the wanted ones.
+    pub names: Option<NamedObject>,
 }
 
 impl Field {
     const fn new(name: &'static str, kind: FieldKind) -> Field {
-        Field { name, kind, nullable: false }
+        Field { name, kind, nullable: false, names: None }
     }
 
     /// Makes the column nullable.
@@ -104,6 +115,16 @@ pub(super) const fn text(name: &'static str, characters: u16) -> Field {
 
 pub(super) const fn name(name: &'static str) -> Field {
     Field::new(name, FieldKind::Name)
+}
+
+/// The column with the database of the row's table.
+pub(super) const fn database_name(name: &'static str) -> Field {
+    Field { names: Some(NamedObject::Database), ..Field::new(name, FieldKind::Name) }
+}
+
+/// The column with the name of the row's table.
+pub(super) const fn table_name(name: &'static str) -> Field {
+    Field { names: Some(NamedObject::Table), ..Field::new(name, FieldKind::Name) }
 }
 
 pub(super) const fn long(name: &'static str) -> Field {

@@ -8,6 +8,7 @@ use junctor_model::value::Value;
 use super::fact::ShowContext;
 use super::layout::{Field, bytes, int, long, text, unsigned};
 use super::log_rows::{GENERAL_LOG, SLOW_LOG, general_log, slow_log};
+use super::mysql_tables;
 use super::virtual_schema::{SchemaTable, VirtualSchema};
 
 /// Every table, sorted by name, with its columns and the function that computes its rows.
@@ -27,7 +28,7 @@ const TABLES: &[SchemaTable] = &[
 ];
 
 /// The database.
-pub(super) const SCHEMA: VirtualSchema = VirtualSchema { name: "mysql", tables: TABLES };
+pub(super) const SCHEMA: VirtualSchema = VirtualSchema { name: "mysql", parts: &[TABLES, mysql_tables::TABLES] };
 
 const HOST: Field = text("Host", 255);
 const ACCOUNT: Field = text("User", 32);

@@ -1,10 +1,10 @@
 //! The columns of the tables of `information_schema`, with the names and order of MySQL 8.0.
 
-use super::layout::{Field, double, int, long, name, number, text, unsigned};
+use super::layout::{Field, database_name, double, int, long, name, number, table_name, text, unsigned};
 
 pub(super) const SCHEMATA: &[Field] = &[
     name("CATALOG_NAME"),
-    name("SCHEMA_NAME"),
+    database_name("SCHEMA_NAME"),
     text("DEFAULT_CHARACTER_SET_NAME", 64),
     text("DEFAULT_COLLATION_NAME", 64),
     text("SQL_PATH", 1).or_null(),
@@ -13,8 +13,8 @@ pub(super) const SCHEMATA: &[Field] = &[
 
 pub(super) const TABLES: &[Field] = &[
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     text("TABLE_TYPE", 11),
     text("ENGINE", 64).or_null(),
     int("VERSION").or_null(),
@@ -36,12 +36,12 @@ pub(super) const TABLES: &[Field] = &[
 ];
 
 pub(super) const COLUMN_STATISTICS: &[Field] =
-    &[name("SCHEMA_NAME"), name("TABLE_NAME"), name("COLUMN_NAME"), long("HISTOGRAM")];
+    &[database_name("SCHEMA_NAME"), table_name("TABLE_NAME"), name("COLUMN_NAME"), long("HISTOGRAM")];
 
 pub(super) const COLUMNS: &[Field] = &[
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     text("COLUMN_NAME", 64).or_null(),
     unsigned("ORDINAL_POSITION"),
     long("COLUMN_DEFAULT").or_null(),
@@ -65,10 +65,10 @@ pub(super) const COLUMNS: &[Field] = &[
 
 pub(super) const STATISTICS: &[Field] = &[
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     int("NON_UNIQUE"),
-    name("INDEX_SCHEMA"),
+    database_name("INDEX_SCHEMA"),
     text("INDEX_NAME", 64).or_null(),
     unsigned("SEQ_IN_INDEX"),
     text("COLUMN_NAME", 64).or_null(),
@@ -88,11 +88,11 @@ pub(super) const KEYWORDS: &[Field] = &[text("WORD", 128).or_null(), int("RESERV
 
 pub(super) const KEY_COLUMN_USAGE: &[Field] = &[
     name("CONSTRAINT_CATALOG"),
-    name("CONSTRAINT_SCHEMA"),
+    database_name("CONSTRAINT_SCHEMA"),
     text("CONSTRAINT_NAME", 64).or_null(),
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     text("COLUMN_NAME", 64).or_null(),
     unsigned("ORDINAL_POSITION"),
     unsigned("POSITION_IN_UNIQUE_CONSTRAINT").or_null(),
@@ -103,17 +103,17 @@ pub(super) const KEY_COLUMN_USAGE: &[Field] = &[
 
 pub(super) const TABLE_CONSTRAINTS: &[Field] = &[
     name("CONSTRAINT_CATALOG"),
-    name("CONSTRAINT_SCHEMA"),
+    database_name("CONSTRAINT_SCHEMA"),
     text("CONSTRAINT_NAME", 64).or_null(),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     text("CONSTRAINT_TYPE", 11),
     text("ENFORCED", 3),
 ];
 
 pub(super) const REFERENTIAL_CONSTRAINTS: &[Field] = &[
     name("CONSTRAINT_CATALOG"),
-    name("CONSTRAINT_SCHEMA"),
+    database_name("CONSTRAINT_SCHEMA"),
     text("CONSTRAINT_NAME", 64).or_null(),
     name("UNIQUE_CONSTRAINT_CATALOG"),
     name("UNIQUE_CONSTRAINT_SCHEMA"),
@@ -121,17 +121,21 @@ pub(super) const REFERENTIAL_CONSTRAINTS: &[Field] = &[
     text("MATCH_OPTION", 7),
     text("UPDATE_RULE", 11),
     text("DELETE_RULE", 11),
-    name("TABLE_NAME"),
+    table_name("TABLE_NAME"),
     name("REFERENCED_TABLE_NAME"),
 ];
 
-pub(super) const CHECK_CONSTRAINTS: &[Field] =
-    &[name("CONSTRAINT_CATALOG"), name("CONSTRAINT_SCHEMA"), text("CONSTRAINT_NAME", 64), long("CHECK_CLAUSE")];
+pub(super) const CHECK_CONSTRAINTS: &[Field] = &[
+    name("CONSTRAINT_CATALOG"),
+    database_name("CONSTRAINT_SCHEMA"),
+    text("CONSTRAINT_NAME", 64),
+    long("CHECK_CLAUSE"),
+];
 
 pub(super) const PARTITIONS: &[Field] = &[
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     text("PARTITION_NAME", 64).or_null(),
     text("SUBPARTITION_NAME", 64).or_null(),
     unsigned("PARTITION_ORDINAL_POSITION").or_null(),
@@ -300,8 +304,8 @@ pub(super) const ROLE_ROUTINE_GRANTS: &[Field] = &[
 
 pub(super) const VIEWS: &[Field] = &[
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     long("VIEW_DEFINITION").or_null(),
     text("CHECK_OPTION", 8).or_null(),
     text("IS_UPDATABLE", 3).or_null(),
@@ -468,8 +472,8 @@ pub(super) const PROFILING: &[Field] = &[
 
 pub(super) const ST_GEOMETRY_COLUMNS: &[Field] = &[
     name("TABLE_CATALOG"),
-    name("TABLE_SCHEMA"),
-    name("TABLE_NAME"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
     text("COLUMN_NAME", 64).or_null(),
     text("SRS_NAME", 80).or_null(),
     unsigned("SRS_ID").or_null(),
@@ -483,4 +487,77 @@ pub(super) const ST_SPATIAL_REFERENCE_SYSTEMS: &[Field] = &[
     unsigned("ORGANIZATION_COORDSYS_ID").or_null(),
     text("DEFINITION", 4096),
     text("DESCRIPTION", 2048).or_null(),
+];
+
+pub(super) const COLUMNS_EXTENSIONS: &[Field] = &[
+    name("TABLE_CATALOG"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
+    text("COLUMN_NAME", 64).or_null(),
+    long("ENGINE_ATTRIBUTE").or_null(),
+    long("SECONDARY_ENGINE_ATTRIBUTE").or_null(),
+];
+
+pub(super) const TABLES_EXTENSIONS: &[Field] = &[
+    name("TABLE_CATALOG"),
+    database_name("TABLE_SCHEMA"),
+    table_name("TABLE_NAME"),
+    long("ENGINE_ATTRIBUTE").or_null(),
+    long("SECONDARY_ENGINE_ATTRIBUTE").or_null(),
+];
+
+pub(super) const TABLE_CONSTRAINTS_EXTENSIONS: &[Field] = &[
+    name("CONSTRAINT_CATALOG"),
+    database_name("CONSTRAINT_SCHEMA"),
+    text("CONSTRAINT_NAME", 64).or_null(),
+    table_name("TABLE_NAME"),
+    long("ENGINE_ATTRIBUTE").or_null(),
+    long("SECONDARY_ENGINE_ATTRIBUTE").or_null(),
+];
+
+pub(super) const SCHEMATA_EXTENSIONS: &[Field] =
+    &[name("CATALOG_NAME"), database_name("SCHEMA_NAME"), text("OPTIONS", 256).or_null()];
+
+pub(super) const TABLESPACES: &[Field] = &[
+    text("TABLESPACE_NAME", 64),
+    text("ENGINE", 64),
+    text("TABLESPACE_TYPE", 64).or_null(),
+    text("LOGFILE_GROUP_NAME", 64).or_null(),
+    unsigned("EXTENT_SIZE").or_null(),
+    unsigned("AUTOEXTEND_SIZE").or_null(),
+    unsigned("MAXIMUM_SIZE").or_null(),
+    unsigned("NODEGROUP_ID").or_null(),
+    text("TABLESPACE_COMMENT", 2048).or_null(),
+];
+
+pub(super) const TABLESPACES_EXTENSIONS: &[Field] = &[text("TABLESPACE_NAME", 268), long("ENGINE_ATTRIBUTE").or_null()];
+
+pub(super) const OPTIMIZER_TRACE: &[Field] =
+    &[long("QUERY"), long("TRACE"), int("MISSING_BYTES_BEYOND_MAX_MEM_SIZE"), int("INSUFFICIENT_PRIVILEGES")];
+
+pub(super) const RESOURCE_GROUPS: &[Field] = &[
+    text("RESOURCE_GROUP_NAME", 64),
+    text("RESOURCE_GROUP_TYPE", 6),
+    int("RESOURCE_GROUP_ENABLED"),
+    long("VCPU_IDS").or_null(),
+    int("THREAD_PRIORITY"),
+];
+
+/// A view cannot call stored routines.
+pub(super) const VIEW_ROUTINE_USAGE: &[Field] = &[
+    name("TABLE_CATALOG"),
+    name("TABLE_SCHEMA"),
+    name("TABLE_NAME"),
+    name("SPECIFIC_CATALOG"),
+    name("SPECIFIC_SCHEMA"),
+    text("SPECIFIC_NAME", 64),
+];
+
+pub(super) const VIEW_TABLE_USAGE: &[Field] = &[
+    name("VIEW_CATALOG"),
+    database_name("VIEW_SCHEMA"),
+    table_name("VIEW_NAME"),
+    name("TABLE_CATALOG"),
+    name("TABLE_SCHEMA"),
+    name("TABLE_NAME"),
 ];

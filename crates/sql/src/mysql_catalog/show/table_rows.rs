@@ -13,7 +13,7 @@ use super::create_text::{ENGINE, create_database_text, create_table_text, create
 use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
 use super::type_text::{escaped, visible_indexes};
-use super::{information_schema, junctor_info, mysql_schema, performance_schema};
+use super::virtual_schema::computed_fields;
 use crate::mysql_catalog::{is_open_database, is_open_table};
 use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
 
@@ -171,7 +171,8 @@ pub(super) fn show_table_status(facts: &ShowContext<'_>, database: Option<&str>)
     let database = database_or_current(database, facts)?;
     let mut rows = Vec::new();
     if let Some(names) = super::answer::virtual_table_names(database) {
-        for name in names {
+        let sees = |name: &&str| is_open_table(database, name) || facts.rights.can_see_table(database, name);
+        for name in names.into_iter().filter(sees) {
             let mut row = vec![Value::Null; STATUS_FIELDS.len()];
             row[0] = bytes(name);
             row[17] = bytes("");
@@ -179,7 +180,9 @@ pub(super) fn show_table_status(facts: &ShowContext<'_>, database: Option<&str>)
         }
     } else {
         check_database(database, facts)?;
-        rows.extend(facts.dictionary.tables_of(database).map(|table| status_row(&table.definition, facts)));
+        let sees = |table: &&Arc<TableLayout>| facts.rights.can_see_table(database, &table.definition.name);
+        let tables = facts.dictionary.tables_of(database).filter(sees);
+        rows.extend(tables.map(|table| status_row(&table.definition, facts)));
     }
     Ok(VirtualTable::of_show(STATUS_FIELDS, rows))
 }
@@ -315,21 +318,6 @@ pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &Show
     let Some(database) = known else { return Err(unknown_database(name)) };
     let row = vec![bytes(&database.name), Value::Bytes(create_database_text(database, if_not_exists))];
     Ok(VirtualTable::of_show(&[text("Database", 64), text("Create Database", 1024)], vec![row]))
-}
-
-/// The columns of a virtual table; `None` for base tables.
-pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [Field]> {
-    if database.eq_ignore_ascii_case("information_schema") {
-        information_schema::SCHEMA.fields(table)
-    } else if database.eq_ignore_ascii_case("junctor_info") {
-        junctor_info::fields(table)
-    } else if database.eq_ignore_ascii_case("performance_schema") {
-        performance_schema::SCHEMA.fields(table)
-    } else if database.eq_ignore_ascii_case("mysql") {
-        mysql_schema::SCHEMA.fields(table)
-    } else {
-        None
-    }
 }
 
 /// The base table with this name. Errors: 1046, 1049, 1146, and 1235 for a virtual table.

@@ -12,6 +12,7 @@ use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, TableDefi
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 
+use super::layout::NamedObject;
 use super::*;
 use crate::bind::Environment;
 use crate::definition::{DefinitionContext, create_table};
@@ -40,28 +41,34 @@ impl World {
         for name in ["t", "e"] {
             dictionary.put_database(DatabaseDefinition { name: name.into(), collation: CollationId::DEFAULT });
         }
-        for (at, text) in TABLES.iter().enumerate() {
-            let Statement::CreateTable(table) = statement(text) else { panic!("{text} makes no table") };
-            let context = DefinitionContext {
-                owner: Default::default(),
-                query: None,
-                dictionary: &dictionary,
-                database: Some("t"),
-                default_partition_count: 2,
-                node_groups: 1,
-                account: "'u'@'%'",
-                foreign_key_checks: true,
-                replaces_unknown_engines: true,
-                environment: &Environment::plain(&dictionary),
-                rules: Default::default(),
-                now_us: 0,
-            };
-            let defined = create_table(&table, &context).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("no table is made") };
-            dictionary.put_table(TableDefinition { id: TableId(at as u32 + 1), ..*definition });
-        }
         let globals = GlobalVariables::default();
-        World { dictionary, session: SessionVariables::new(&globals, false), globals }
+        let mut world = World { dictionary, session: SessionVariables::new(&globals, false), globals };
+        for (at, text) in TABLES.iter().enumerate() {
+            world.define(text, TableId(at as u32 + 1));
+        }
+        world
+    }
+
+    fn define(&mut self, text: &str, id: TableId) {
+        let Statement::CreateTable(table) = statement(text) else { panic!("{text} makes no table") };
+        let dictionary = &self.dictionary;
+        let context = DefinitionContext {
+            owner: Default::default(),
+            query: None,
+            dictionary,
+            database: Some("t"),
+            default_partition_count: 2,
+            node_groups: 1,
+            account: "'u'@'%'",
+            foreign_key_checks: true,
+            replaces_unknown_engines: true,
+            environment: &Environment::plain(dictionary),
+            rules: Default::default(),
+            now_us: 0,
+        };
+        let defined = create_table(&table, &context).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("no table is made") };
+        self.dictionary.put_table(TableDefinition { id, ..*definition });
     }
 
     fn with<R>(&self, ask: impl FnOnce(&ShowContext<'_>) -> R) -> R {
@@ -89,6 +96,7 @@ impl World {
         let facts = ShowContext {
             journal: &junctor_signals::journal::Journal::default(),
             owner: None,
+            wanted: WantedTables::ALL,
             dictionary: &self.dictionary,
             rights: &Rights::unlimited(),
             who: "'root'@'localhost'",
@@ -137,14 +145,15 @@ fn statement(text: &str) -> Statement {
 }
 
 /// Evaluates `column = 'text'`, the only condition in these tests.
-fn is_equal(expression: &Expression, table: &VirtualTable, row: &[Value]) -> Result<bool> {
+fn is_equal(expression: &Expression, table: &VirtualTable, mut rows: Vec<Vec<Value>>) -> Result<Vec<Vec<Value>>> {
     let Expression::Binary { operator: BinaryOperator::Equal, left, right } = expression else {
         return Err(Error::not_supported("this condition in a test"));
     };
     match (&**left, &**right) {
         (Expression::Column(column), Expression::Literal(Literal::String(text))) => {
             let position = table.position(&column.name).ok_or_else(|| Error::not_supported("an unknown column"))?;
-            Ok(row[position] == Value::Bytes(text.bytes.clone()))
+            rows.retain(|row| row[position] == Value::Bytes(text.bytes.clone()));
+            Ok(rows)
         }
         _ => Err(Error::not_supported("this condition in a test")),
     }
@@ -233,6 +242,117 @@ fn every_row_of_every_computed_table_fits_its_columns() {
     assert!(world.with(|facts| virtual_table("t", "a", facts)).is_none());
     assert!(world.with(|facts| virtual_table("information_schema", "nope", facts)).is_none());
     assert_eq!(virtual_table_names("t"), None);
+}
+
+/// The names in the columns of a row that name its database and its table.
+fn names_in(row: &[Value], fields: &[Field]) -> [Option<String>; 2] {
+    let name = |named: NamedObject| {
+        let at = fields.iter().position(|field| field.names == Some(named))?;
+        match &row[at] {
+            Value::Bytes(name) => Some(String::from_utf8_lossy(name).into_owned()),
+            other => panic!("{other:?} is no name"),
+        }
+    };
+    [name(NamedObject::Database), name(NamedObject::Table)]
+}
+
+#[test]
+fn rows_of_wanted_tables_are_those_of_all_tables_that_a_filter_leaves() {
+    let world = World::new();
+    let all = [0, 1].map(|_| None::<&[&str]>);
+    let wishes: [[Option<&[&str]>; 2]; 8] = [
+        all,
+        [Some(&["t"]), None],
+        [Some(&["t"]), Some(&["b"])],
+        [None, Some(&["a", "TABLES", "nothing"])],
+        [Some(&["sys", "information_schema", "t"]), Some(&["version", "c"])],
+        [Some(&["T"]), None],
+        [Some(&["e"]), Some(&["a"])],
+        [Some(&[]), None],
+    ];
+    let mut chosen = 0;
+    for (database, name) in crate::mysql_catalog::SYSTEM_DATABASES.into_iter().flat_map(|database| {
+        virtual_table_names(database).expect("it has tables").into_iter().map(move |name| (database, name))
+    }) {
+        let fields = virtual_fields(database, name).expect("it is a virtual table");
+        if fields.iter().all(|field| field.names.is_none()) {
+            continue;
+        }
+        let every: Vec<u16> = (0..fields.len() as u16).collect();
+        for wish in wishes {
+            let equalities = (0..).zip(fields).filter_map(|(column, field)| {
+                let names = wish[usize::from(field.names? == NamedObject::Table)]?;
+                Some((column, names.iter().map(|name| Box::from(*name)).collect()))
+            });
+            let wanted = WantedTables::of(fields, &every, equalities);
+            let few = world.with(|facts| virtual_table(database, name, &ShowContext { wanted: &wanted, ..*facts }));
+            let mut rows = world.table(database, name).rows;
+            let is_wished = |name: &Option<String>, wish: Option<&[&str]>| {
+                wish.is_none() || name.is_none() || wish.is_some_and(|wish| wish.contains(&name.as_deref().unwrap()))
+            };
+            rows.retain(|row| {
+                let [of_database, of_table] = names_in(row, fields);
+                is_wished(&of_database, wish[0]) && is_wished(&of_table, wish[1])
+            });
+            let mut few = few.expect("it is a virtual table").rows;
+            few.sort_by_key(|row| format!("{row:?}"));
+            rows.sort_by_key(|row| format!("{row:?}"));
+            assert_eq!(few, rows, "{database}.{name} {wish:?}");
+            chosen += rows.len();
+        }
+    }
+    assert!(chosen > 100, "{chosen} rows");
+}
+
+#[test]
+fn a_query_about_one_table_looks_at_no_other() {
+    let mut world = World::new();
+    let first = world.dictionary.table_named("t", "a").expect("it exists").definition.clone();
+    for number in 0..10_000 {
+        let (id, name) = (TableId(100 + number), format!("table{number}").into());
+        world.dictionary.put_table(TableDefinition { id, name, ..first.clone() });
+    }
+    let looked_at = std::cell::Cell::new(0);
+    for (name, rows) in [("TABLES", 1), ("COLUMNS", 3), ("STATISTICS", 2), ("PARTITIONS", 1), ("TABLE_CONSTRAINTS", 1)]
+    {
+        let fields = virtual_fields("information_schema", name).expect("it is a virtual table");
+        let every: Vec<u16> = (0..fields.len() as u16).collect();
+        let one = |object: NamedObject, name: &str| {
+            let at = fields.iter().position(|field| field.names == Some(object)).expect("a column");
+            (at as u16, vec![Box::from(name)])
+        };
+        let equalities = [one(NamedObject::Database, "t"), one(NamedObject::Table, "table7777")];
+        let wanted = WantedTables::of(fields, &every, equalities);
+        let table = world.with(|facts| {
+            let statistics = |table: &TableDefinition| {
+                looked_at.set(looked_at.get() + 1);
+                (facts.table_statistics)(table)
+            };
+            let facts = ShowContext { wanted: &wanted, table_statistics: &statistics, ..*facts };
+            virtual_table("information_schema", name, &facts)
+        });
+        assert_eq!(table.expect("it is a virtual table").rows.len(), rows, "{name}");
+    }
+    assert!(looked_at.get() <= 3, "statistics of {} tables", looked_at.get());
+}
+
+#[test]
+fn an_index_that_another_one_contains_is_redundant() {
+    let mut world = World::new();
+    let text = "CREATE TABLE r (a INT, b INT, c INT, PRIMARY KEY (a), KEY one (b), KEY two (b, c), UNIQUE KEY three (b, c), \
+                KEY four (c), KEY five (c), KEY six (a, c), KEY seven ((b + 1)))";
+    world.define(text, TableId(77));
+    let table = world.table("sys", "schema_redundant_indexes");
+    let columns = ["redundant_index_name", "dominant_index_name"].map(|name| table.position(name).expect(name));
+    let pairs = table.rows.iter().filter(|row| row[1] == Value::Bytes(b"r".to_vec())).map(|row| {
+        columns.map(|at| match &row[at] {
+            Value::Bytes(name) => String::from_utf8_lossy(name).into_owned(),
+            other => panic!("{other:?}"),
+        })
+    });
+    let mut pairs: Vec<String> = pairs.map(|pair| pair.join(" < ")).collect();
+    pairs.sort();
+    assert_eq!(pairs, ["four < five", "one < three", "one < two", "six < PRIMARY", "two < three"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAc
 mod filters;
 mod lookups;
 mod pushed;
+mod virtual_tables;
 
 use super::parameters::kinds_of_shape;
 use super::*;
@@ -125,6 +126,16 @@ fn planned_with_rows(
     kinds: &[ParameterKind],
     row_estimate: &dyn Fn(&TableDefinition) -> Option<u64>,
 ) -> junctor_model::error::Result<Option<Planned>> {
+    planned_with(dictionary, statement, kinds, row_estimate, &NoVirtualTables)
+}
+
+fn planned_with(
+    dictionary: &Dictionary,
+    statement: &Statement,
+    kinds: &[ParameterKind],
+    row_estimate: &dyn Fn(&TableDefinition) -> Option<u64>,
+    find_virtual: &FindVirtual<'_>,
+) -> junctor_model::error::Result<Option<Planned>> {
     let environment = Environment {
         client: CharacterSet::Utf8mb4,
         owner: None,
@@ -153,7 +164,7 @@ fn planned_with_rows(
         notes: None,
         access: None,
     };
-    plan_statement(&environment, statement, &|_, _| None)
+    plan_statement(&environment, statement, find_virtual)
 }
 
 /// The only session value that the tests know.

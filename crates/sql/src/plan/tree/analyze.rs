@@ -20,7 +20,8 @@ use crate::bind::{Environment, message};
 use crate::parse::definition::HistogramChange;
 use crate::parse::parse;
 use crate::parse::statement::{ObjectName, Statement};
-use crate::plan::statement::{FindVirtual, QueryPlan, plan_query};
+use crate::plan::statement::{QueryPlan, plan_query};
+use crate::plan::virtual_table::FindVirtual;
 use crate::result::ResultHeader;
 use crate::statistics::{CHUNK_ROWS, WantedBuckets, sample_rows_max};
 

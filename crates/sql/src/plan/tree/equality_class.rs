@@ -67,6 +67,12 @@ impl Classes {
         true
     }
 
+    /// The other columns of the class of a column.
+    pub fn equal_to(&self, domain: CompareDomain, column: ColumnNumber) -> impl Iterator<Item = &Expression> {
+        let class = self.find(domain, column).map(|place| &self.0[place].columns[..]).unwrap_or_default();
+        class.iter().filter(move |other| other.as_column() != Some(column))
+    }
+
     /// The equalities of columns of different parts that follow from `conditions`, but are not among them.
     pub fn implied(
         &self,

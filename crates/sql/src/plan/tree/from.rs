@@ -21,7 +21,7 @@ use crate::bind::{Clause, as_condition, message};
 use crate::parse::query::{DerivedSource, DerivedTable, FromItem, JoinCondition, JoinKind};
 use crate::parse::statement::{CommonTable, TableReference};
 use crate::plan::compute::type_of_column;
-use crate::plan::statement::{VirtualSource, virtual_source};
+use crate::plan::virtual_table::{VirtualSource, virtual_source};
 
 /// The rows of a relation.
 pub(super) enum SourcePlan<'a> {
@@ -130,11 +130,11 @@ impl<'a> TreePlanner<'a> {
             view: None,
         };
         let environment = self.environment;
-        if let Some((database, source)) = virtual_source(environment, &reference.name, self.find_virtual)? {
+        if let Some(source) = virtual_source(environment, &reference.name, self.find_virtual)? {
             self.is_volatile.set(true);
             let types = source.columns.iter().map(type_of_column).collect();
             let rows = RelationSource::Rows { columns: source.columns.clone(), types, is_virtual: true };
-            return Ok((relation(database, rows), SourcePlan::Virtual(source)));
+            return Ok((relation(source.database, rows), SourcePlan::Virtual(source)));
         }
         let table_access = tables.changes.unwrap_or(TableAccess::Read);
         if let Some(view) = environment.view(&reference.name) {

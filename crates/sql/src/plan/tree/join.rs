@@ -10,7 +10,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use super::block::{Applies, filtered};
 use super::cost::PartCost;
 use super::equality_class::Classes;
-use super::factor;
+use super::factor::{self, is_silent};
 use super::from::SourcePlan;
 use super::join_key::{join_key, null_aware, rejects_null, relations_of};
 use super::key_filter::is_movable;
@@ -22,6 +22,7 @@ use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, Nul
 use crate::bind::block::BlockScope;
 use crate::parse::hint::JoinOrderKind;
 use crate::parse::statement::{LockingClause, Select};
+use crate::plan::virtual_table::tested_name;
 
 /// A tree of joins with bound conditions.
 pub(super) enum JoinNode {
@@ -351,7 +352,11 @@ impl<'j> Joins<'j> {
                 left.relations(self.block, &mut of_left);
                 right.relations(self.block, &mut of_right);
                 let (to_left, above) = self.split(conditions, &of_left);
-                let (to_right, on) = self.split(on, &of_right);
+                let known: Vec<Expression> = to_left.iter().chain(&on).cloned().collect();
+                let (mut to_right, on) = self.split(on, &of_right);
+                // Right rows that no left row can match need not be computed.
+                let (names, _) = self.split(self.implied_names(&known), &of_right);
+                to_right.extend(names);
                 let [left_applies, right_applies] = *applies;
                 let left = self.with_applies(self.build(*left, to_left)?, left_applies)?;
                 // WHERE also judges rows that have only NULL on the right, so its semijoins cannot filter the
@@ -396,7 +401,7 @@ impl<'j> Joins<'j> {
                 let table = Some((relation, conditions));
                 return Ok(Part { table, ..Part::planned(PlanNode::Nothing, relations, cost) });
             }
-            SourcePlan::Virtual(source) => self.planner.virtual_leaf(source, &columns())?,
+            SourcePlan::Virtual(source) => self.planner.virtual_leaf(source, &columns(), &conditions)?,
             SourcePlan::Working(from) => {
                 let slots = columns();
                 let pairs = slots.iter().map(|(slot, column)| (from[usize::from(column.0)], *slot));
@@ -485,6 +490,7 @@ impl<'j> Joins<'j> {
         let mut rest = conditions;
         rest.extend(self.implied(&rest));
         rest.extend(self.implied_equalities(&rest, &members));
+        rest.extend(self.implied_names(&rest));
         let mut parts = Vec::new();
         let mut applied = Classes::default();
         for member in members {
@@ -556,6 +562,33 @@ impl<'j> Joins<'j> {
         };
         let inner: Vec<Expression> = conditions.iter().filter(is_inner).cloned().collect();
         Classes::of(&inner).implied(&inner, &member_of)
+    }
+
+    /// Conditions on the names in virtual tables that follow from others: from `a = b` and `a = 'x'` follows
+    /// `b = 'x'`. Their providers then compute fewer rows.
+    fn implied_names(&self, conditions: &[Expression]) -> Vec<Expression> {
+        let is_virtual = |source: &SourcePlan<'_>| matches!(source, SourcePlan::Virtual(_));
+        if !self.sources.iter().any(is_virtual) {
+            return Vec::new();
+        }
+        let of_virtual = |column: &Expression| {
+            let used = relations_of(column, self.block.space).unwrap_or_default();
+            let mut relations = self.block.relations.iter().zip(self.sources);
+            relations.any(|(relation, source)| used.contains(&relation.id) && is_virtual(source))
+        };
+        let classes = Classes::of(conditions);
+        let mut implied: Vec<Expression> = Vec::new();
+        for condition in conditions.iter().flat_map(Expression::conjuncts).filter(|condition| is_silent(condition)) {
+            let Some((domain, column)) = tested_name(condition) else { continue };
+            for other in classes.equal_to(domain, column).filter(|other| of_virtual(other)) {
+                let mut new = condition.clone();
+                new.rewrite(&mut |inner| (inner.as_column() == Some(column)).then(|| other.clone()));
+                if !conditions.contains(&new) && !implied.contains(&new) {
+                    implied.push(new);
+                }
+            }
+        }
+        implied
     }
 
     /// Joins two parts.

@@ -17,9 +17,10 @@ use crate::parse::statement::{LockingClause, TableReference};
 use crate::plan::index_share::index_share;
 use crate::plan::restriction::restrictions_of;
 use crate::plan::select::{LeafRequest, plan_leaf};
-use crate::plan::statement::{QueryPlan, VirtualSource};
+use crate::plan::statement::QueryPlan;
 use crate::plan::time_to_live::{Living, living};
-use crate::plan::{AccessPath, ComputePlan, KeyValues};
+use crate::plan::virtual_table::{VirtualColumns, VirtualRead, VirtualSource};
+use crate::plan::{AccessPath, ComputePlan, ComputeSource, KeyValues};
 use crate::result::ResultHeader;
 
 /// The slots of a relation's columns.
@@ -270,9 +271,24 @@ impl TreePlanner<'_> {
         Ok((request, local.parameters))
     }
 
-    /// Plans the read of a virtual table. Returns its node.
-    pub(super) fn virtual_leaf(&self, source: &VirtualSource, columns: &Columns) -> Result<super::PlanNode> {
+    /// Plans the read of a virtual table. The conditions are those on its rows alone. Returns its node.
+    pub(super) fn virtual_leaf(
+        &self,
+        source: &VirtualSource,
+        columns: &Columns,
+        conditions: &[Expression],
+    ) -> Result<super::PlanNode> {
         let first_column = self.environment.parameters.len() as u16;
+        let position = |expression: &Expression| {
+            let slot = expression.as_column()?.0;
+            columns.iter().find(|(known, _)| *known == slot).map(|(_, column)| column.0)
+        };
+        let names = VirtualColumns { position: &position, parameters: first_column };
+        let read = VirtualRead {
+            source: source.clone(),
+            columns: columns.iter().map(|(_, column)| column.0).collect(),
+            equalities: names.equalities_of(conditions),
+        };
         let types: Vec<_> = source.columns.iter().map(super::super::compute::type_of_column).collect();
         let mut projection = Projection::new(Vec::new(), Vec::new());
         for (_, column) in columns {
@@ -291,7 +307,8 @@ impl TreePlanner<'_> {
             rights: crate::access::PlanRights::default(),
             is_strict: self.environment.is_strict,
             header: ResultHeader::new(projection.columns.clone()),
-            source: source.rows.clone(),
+            // Its rows follow when all is planned: this leaf may be discarded.
+            source: ComputeSource::Nothing,
             table_alias: "".into(),
             filter: None,
             projection,
@@ -304,6 +321,7 @@ impl TreePlanner<'_> {
         };
         let query = QueryPlan::Compute(Arc::new(plan));
         let mut leaves = self.leaves.borrow_mut();
+        self.virtual_reads.borrow_mut().push((leaves.len(), read));
         leaves.push(LeafPlan {
             query,
             slots,

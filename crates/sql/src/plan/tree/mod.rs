@@ -53,7 +53,8 @@ use junctor_signals::program::SortKey;
 
 use super::explain::{ExplainRequest, text_columns};
 use super::operand::LimitTemplate;
-use super::statement::{FindVirtual, Planned, QueryPlan};
+use super::statement::{Planned, QueryPlan};
+use super::virtual_table::{FindVirtual, VirtualRead};
 use crate::access::PlanRights;
 use crate::bind::Environment;
 use crate::bind::group_function::GroupFunction;
@@ -481,6 +482,8 @@ pub(super) struct TreePlanner<'a> {
     environment: &'a Environment<'a>,
     find_virtual: &'a FindVirtual<'a>,
     leaves: RefCell<Vec<LeafPlan>>,
+    /// The leaves that read virtual tables, by their numbers.
+    virtual_reads: RefCell<Vec<(usize, VirtualRead)>>,
     tables: RefCell<Vec<TreeTable>>,
     is_volatile: Cell<bool>,
     /// The views that are being planned, each inside the one before.
@@ -539,6 +542,7 @@ impl<'a> TreePlanner<'a> {
             environment,
             find_virtual,
             leaves: RefCell::new(Vec::new()),
+            virtual_reads: RefCell::default(),
             tables: RefCell::new(Vec::new()),
             is_volatile: Cell::new(false),
             views: RefCell::new(Vec::new()),
@@ -560,6 +564,7 @@ impl<'a> TreePlanner<'a> {
     /// Forgets what has been planned since a moment.
     fn discard(&self, since: &PlannedSoFar) {
         self.leaves.borrow_mut().truncate(since.leaves);
+        self.virtual_reads.borrow_mut().retain(|(leaf, _)| *leaf < since.leaves);
         self.tables.borrow_mut().truncate(since.tables);
         self.stateful_tables.borrow_mut().truncate(since.stateful_tables);
     }
@@ -568,12 +573,23 @@ impl<'a> TreePlanner<'a> {
     fn finish(self, mut root: BlockPlan, limit: Option<LimitTemplate>, calc_found_rows: bool) -> Planned<TreePlan> {
         let columns = std::mem::take(&mut root.columns);
         let cost_ns = self.work_of(&root.root).cost_ns;
+        let mut leaves = self.leaves.into_inner();
+        for (leaf, read) in self.virtual_reads.into_inner() {
+            let plan = match &mut leaves[leaf].query {
+                QueryPlan::Compute(plan) => Arc::get_mut(plan),
+                _ => None,
+            };
+            match plan {
+                Some(plan) => plan.source = self.find_virtual.rows(&read),
+                None => junctor_gateway::invariant::fail("a leaf has a plan of its own", format_args!("{read:?}")),
+            }
+        }
         let plan = TreePlan {
             cost_ns,
             rights: PlanRights::default(),
             header: ResultHeader::new(columns),
             root: Arc::new(root),
-            leaves: self.leaves.into_inner(),
+            leaves,
             tables: self.tables.into_inner(),
             limit,
             calc_found_rows,

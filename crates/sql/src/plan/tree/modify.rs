@@ -42,7 +42,8 @@ use crate::plan::conflict::{clustered_columns, touches_unique};
 use crate::plan::modify::ModifyTarget;
 use crate::plan::operand::LimitTemplate;
 use crate::plan::order::bind_order;
-use crate::plan::statement::{FindVirtual, Planned};
+use crate::plan::statement::Planned;
+use crate::plan::virtual_table::FindVirtual;
 
 /// An UPDATE or DELETE.
 pub(in crate::plan) struct ModifyRequest<'m> {

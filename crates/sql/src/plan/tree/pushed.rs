@@ -246,9 +246,9 @@ impl Passing<'_, '_> {
         let of_source = match relation.map(|relation| &self.sources[relation]) {
             // Rows that the source cannot test are tested before the groups or windows of this block.
             Some(_) if own == Passage::Classes => Passage::Open,
-            Some(SourcePlan::Table(..)) => Passage::Open,
+            Some(SourcePlan::Table(..) | SourcePlan::Virtual(_)) => Passage::Open,
             Some(SourcePlan::Query(query)) => query.passage(column),
-            Some(SourcePlan::Virtual(_) | SourcePlan::Working(_)) | None => Passage::Closed,
+            Some(SourcePlan::Working(_)) | None => Passage::Closed,
         };
         own.min(of_source)
     }

@@ -23,7 +23,8 @@ use crate::parse::query::{DerivedSource, DerivedTable, FromItem};
 use crate::parse::session_value::{Lifting, lift_session_values};
 use crate::parse::statement::{ObjectName, Select, SelectItem, Statement, TableReference};
 use crate::parse::{Dialect, ParameterNumber, parse_in};
-use crate::plan::statement::{FindVirtual, plan_query};
+use crate::plan::statement::plan_query;
+use crate::plan::virtual_table::FindVirtual;
 
 /// The checks of rows that are changed through a view. Each fails with error 1369.
 pub(in crate::plan) fn checks_of(view: &MergedView) -> Result<Vec<Expression>> {
