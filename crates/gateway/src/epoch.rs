@@ -167,7 +167,7 @@ impl Gateway {
     }
 
     /// Fails the requests that the node with the sequencer answers, because it is lost.
-    pub fn on_sequencer_lost(&mut self, turn: &mut TurnContext<'_>) {
+    pub fn on_sequencer_lost(&mut self, signal: SequencerLost, turn: &mut TurnContext<'_>) {
         let mut failed = 0;
         for place in 0..self.operations.high_water() as u32 {
             let Some(handle) = self.operations.handle_at(place) else { continue };
@@ -185,7 +185,7 @@ impl Gateway {
                 _ => continue,
             };
             if failed == FAILED_PER_SIGNAL_MAX {
-                turn.outbox.send(self.own, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
+                turn.outbox.send(self.own, Signal::Sql(SqlSignal::SequencerLost(signal)));
                 return;
             }
             failed += 1;

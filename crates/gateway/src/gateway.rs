@@ -310,7 +310,7 @@ impl Gateway {
 
     /// Fails on a node without data that has no host, and on one without a lease.
     #[inline]
-    fn check_host(&self) -> Result<()> {
+    pub fn check_host(&self) -> Result<()> {
         if !self.refusal.is_empty() {
             return Err(refused(self.refusal));
         }

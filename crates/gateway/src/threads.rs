@@ -5,6 +5,6 @@
 
 pub use junctor_kernel::scheduler::load::ThreadState;
 pub use junctor_kernel::{
-    Duration, RequestRate, SendAssistance, SendSettings, SendStatus, SpinChoice, SpinMethod, Time,
+    Duration, NodeId, RequestRate, SendAssistance, SendSettings, SendStatus, SpinChoice, SpinMethod, Time,
     Usage as ThreadUsage, Window,
 };

@@ -152,7 +152,10 @@ impl Exceptions {
 /// From main to every sql block of its node: the node that ran the schema changes of the cluster is lost, and
 /// answers no request.
 #[derive(Clone, Copy, Debug)]
-pub struct SequencerLost {}
+pub struct SequencerLost {
+    /// The lost node.
+    pub node: NodeId,
+}
 
 /// Whether the set has the node.
 #[inline]

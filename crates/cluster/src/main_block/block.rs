@@ -13,6 +13,7 @@ use junctor_signals::change_schema::Catalog;
 use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::restart_progress::RestartProgress;
+use junctor_signals::use_user_lock::{UseUserLock, UserLockAction};
 use junctor_signals::{MainSignal, Signal};
 
 use super::alteration::{AlterationJob, JOB_WORK};
@@ -366,6 +367,8 @@ impl MainBlock {
         match signal {
             MainSignal::ChangePartitionReply(reply) => reply.operation.0 < self.first_number,
             MainSignal::PublishCatalogReply(reply) => reply.operation.0 < self.first_number,
+            // Sent once, to the life that a link has.
+            MainSignal::UseUserLock(UseUserLock { action: UserLockAction::Hold { .. }, .. }) => false,
             // Nodes share records and locks with members only.
             MainSignal::ShareRecords(_)
             | MainSignal::UseUserLock(_)

@@ -97,6 +97,8 @@ pub(super) struct Epochs {
     all_gone: NodeSet,
     /// The order of the others in chains, in the started epoch.
     late: LateNodes,
+    /// Whether the sequencer of the epoch before the started one is lost.
+    has_lost_sequencer: bool,
     /// The oldest snapshot that the mirror knows.
     reported_oldest: CommitNumber,
     slow: SlowNodes,
@@ -135,6 +137,7 @@ impl Epochs {
             leases_over: Epoch(0),
             all_gone: NodeSet::EMPTY,
             late: LateNodes::default(),
+            has_lost_sequencer: false,
             reported_oldest: CommitNumber(0),
             slow: SlowNodes::default(),
             is_scheduled: false,
@@ -151,6 +154,11 @@ impl Epochs {
     /// The order of the others in chains, in the started epoch.
     pub fn late(&self) -> &LateNodes {
         &self.late
+    }
+
+    /// Whether the sequencer of the epoch before the started one is lost.
+    pub fn has_lost_sequencer(&self) -> bool {
+        self.has_lost_sequencer
     }
 
     /// The number that main should ask the log for: a client or main waits for it, and it is stable.
@@ -406,7 +414,9 @@ impl Epochs {
             None => gone,
         };
         let is_lost = |before: &Arc<Membership>| self.all_gone.contains(before.sequencer);
-        let has_lost_sequencer = self.settings.fixed.is_none() && self.before.as_ref().is_some_and(is_lost);
+        let before = self.before.as_ref().filter(|before| self.settings.fixed.is_none() && is_lost(before));
+        let lost_sequencer = before.map(|before| before.sequencer);
+        self.has_lost_sequencer = lost_sequencer.is_some();
         // All of them: a node may return that was gone in the epoch before.
         let gone = self.all_gone.to_words();
         let installed = self.installed.as_ref();
@@ -426,8 +436,8 @@ impl Epochs {
                 _ => Signal::Ldm(LdmSignal::BeginEpoch(signal)),
             };
             self.send(at, signal);
-            if at.module == Module::Sql && has_lost_sequencer {
-                self.send(at, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
+            if let (Module::Sql, Some(node)) = (Module::of(at.module), lost_sequencer) {
+                self.send(at, Signal::Sql(SqlSignal::SequencerLost(SequencerLost { node })));
             }
         }
         // The membership opens a node of a cluster with voters.

@@ -313,7 +313,7 @@ impl MainBlock {
         let unusable = unusable.union(&membership.removed_nodes());
         // If a whole group is lost, the membership goes on naming the life that has ended.
         let asked = self.linked_schema_life();
-        let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();
+        let lost_sequencer = self.share.asked.filter(|before| asked != Some(*before));
         // An answer of the host may name the epoch already.
         let has_news = unusable != self.share.unusable || epoch > self.share.told_epoch;
         let (gone, late) = (unusable.to_words(), LateNodes::new(&membership.late(), &membership.added_replicas()));
@@ -324,8 +324,8 @@ impl MainBlock {
                 let begin = BeginEpoch { epoch, gone, late, copies_at: None, admitted, reply_to: None };
                 outbox.send(*to, Signal::Sql(SqlSignal::BeginEpoch(begin)));
             }
-            if has_lost_sequencer {
-                outbox.send(*to, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
+            if let Some((node, _)) = lost_sequencer {
+                outbox.send(*to, Signal::Sql(SqlSignal::SequencerLost(SequencerLost { node })));
             }
         }
         if self.share.host.is_some_and(|host| nodes.iter().any(|(node, _)| *node == host)) {
@@ -407,7 +407,9 @@ impl MainBlock {
             if self.share.welcomed_by != Some(life) && self.share.undurable.is_empty() {
                 // The introductions to the node before are not known here, and that node may have died before
                 // all blocks had the catalog of its last change. A change without a number is lost with it.
-                if self.share.welcomed_by.replace(life).is_some() {
+                let was_welcome = self.share.welcomed_by.replace(life).is_some();
+                // Its changes may have come to the blocks before its welcome.
+                if was_welcome || self.epochs.as_ref().is_some_and(|epochs| epochs.has_lost_sequencer()) {
                     self.share.prepared = None;
                     self.share.introductions.push_back((life, self.introduction(epoch)));
                     self.publish_to_next(outbox);

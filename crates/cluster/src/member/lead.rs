@@ -132,7 +132,7 @@ impl Member {
     fn needed_instances(&self, membership: &Membership) -> Option<(u16, u16)> {
         let record = membership.record(membership.sequencer).filter(|record| record.is_member())?;
         if record.node == self.settings.own {
-            return Some(self.instances);
+            return (record.incarnation == self.settings.incarnation).then_some(self.instances);
         }
         let report = self.peers.get(&record.node)?.report.as_ref();
         report.filter(|report| report.incarnation == record.incarnation).map(|report| report.instances)

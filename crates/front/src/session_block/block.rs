@@ -160,15 +160,15 @@ impl SqlBlock {
                 self.engine.gateway.on_begin_epoch(signal, from, &mut turn);
                 self.on_epoch(&mut turn);
             }
-            SqlSignal::SequencerLost(_) => {
-                self.engine.gateway.on_sequencer_lost(&mut turn);
+            SqlSignal::SequencerLost(signal) => {
+                self.engine.gateway.on_sequencer_lost(signal, &mut turn);
                 // The rest may come behind the changes of the next node with the sequencer.
                 if from != self.own {
-                    self.orphan_changes(&mut turn);
+                    self.leave_main(signal.node, &mut turn);
                 }
             }
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
-            SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
+            SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, from.node, &mut turn),
             SqlSignal::NoteChangeWait(signal) => self.on_note_change_wait(&signal, &turn),
             SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
             SqlSignal::NoteLockWait(signal) => self.on_note_lock_wait(&signal, &mut turn),

@@ -305,7 +305,8 @@ impl SqlBlock {
     }
 
     pub(super) fn return_slot(&mut self, record: &mut SessionRecord, turn: &TurnContext<'_>) {
-        if std::mem::take(&mut record.is_admitted) && !record.is_extra {
+        // Sessions of the extra port are admitted without a slot.
+        if !record.is_extra && std::mem::take(&mut record.is_admitted) {
             self.group.leave(record.admitted_at, turn.turn_start);
         }
     }

@@ -19,12 +19,13 @@ use junctor_sql::Engine;
 
 use super::block::SqlBlock;
 use super::state::{CommandState, SessionRecord};
+use super::thread_group::group_settings;
 
 /// Which blocks take sessions, and which sessions are lent.
 pub(super) struct Lending {
     /// The sql instances of `work` threads: the first one, and their number.
     first: u16,
-    count: u16,
+    pub count: u16,
     /// Counts the sessions lent, so that each of these instances gets its share.
     turns: u16,
     /// Whether this block is one of them.
@@ -67,6 +68,7 @@ impl SqlBlock {
             self.engine.lend_sessions();
         }
         self.lending = Lending { first, count, turns: self.own.instance, is_borrower, ..self.lending };
+        self.group.configure(group_settings(&self.engine, self.sharing_groups()));
         self
     }
 
@@ -96,7 +98,9 @@ impl SqlBlock {
         let mut record = record_in(signal.session);
         self.engine.adopt_session(&mut record.session, turn);
         let priority = record.priority();
-        record.is_admitted |= self.group.try_enter(priority);
+        if !record.is_admitted {
+            record.is_admitted = self.group.try_enter(priority);
+        }
         record.admitted_at = turn.turn_start;
         let is_admitted = record.is_admitted;
         if !is_admitted {

@@ -3,7 +3,7 @@
 //! for which table.
 
 use junctor_gateway::TurnContext;
-use junctor_kernel::Duration;
+use junctor_kernel::{Duration, NodeId};
 use junctor_signals::block_tables::*;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
 use junctor_signals::read_status::*;
@@ -29,14 +29,14 @@ impl SqlBlock {
         self.queue_retry(turn);
     }
 
-    pub(super) fn on_unblock_tables(&mut self, signal: UnblockTables, turn: &mut TurnContext<'_>) {
-        self.engine.on_unblock_tables(signal);
+    pub(super) fn on_unblock_tables(&mut self, signal: UnblockTables, main: NodeId, turn: &mut TurnContext<'_>) {
+        self.engine.on_unblock_tables(signal, main);
         self.queue_retry(turn);
     }
 
     /// The node that ran the schema changes is lost.
-    pub(super) fn orphan_changes(&mut self, turn: &mut TurnContext<'_>) {
-        self.engine.orphan_changes();
+    pub(super) fn leave_main(&mut self, lost: NodeId, turn: &mut TurnContext<'_>) {
+        self.engine.leave_main(lost);
         self.sessions.values_mut().for_each(|record| self.engine.lose_table_locks(&mut record.session));
         self.queue_retry(turn);
     }

@@ -34,8 +34,14 @@ pub(super) fn group_settings(engine: &Engine, groups: usize) -> GroupSettings {
 impl SqlBlock {
     /// Applies changed system variables.
     pub(super) fn configure_group(&mut self, turn: &mut TurnContext<'_>) {
-        self.group.configure(group_settings(&self.engine, self.groups));
+        self.group.configure(group_settings(&self.engine, self.sharing_groups()));
         self.admit_waiting(turn);
+    }
+
+    /// Number of groups among which the limits of the node are divided. Those of `work` threads have no clients
+    /// of their own, and take nothing from the others.
+    pub(super) fn sharing_groups(&self) -> usize {
+        if self.lending.is_borrower { self.groups } else { self.groups - usize::from(self.lending.count) }
     }
 
     pub(super) fn start_group_timer(&mut self, turn: &mut TurnContext<'_>) {

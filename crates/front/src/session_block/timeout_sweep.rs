@@ -103,9 +103,13 @@ impl SqlBlock {
             let Some(record) = record else { break };
             let can_stop = match record.command {
                 CommandState::Idle => None,
-                _ => Some(matches!(record.command, CommandState::Running)),
+                CommandState::Running | CommandState::AwaitsReadmission => Some(true),
+                _ => Some(false),
             };
             if self.engine.look_at_limit(&mut record.session, can_stop, now) {
+                if matches!(record.command, CommandState::AwaitsReadmission) {
+                    self.group.cancel_wait(connection);
+                }
                 self.run_step(connection, turn, Engine::stop_limited);
             }
         }

@@ -60,7 +60,7 @@ impl TreePlan {
     /// one sql block.
     fn only_reads_tables(&self) -> bool {
         let reads = self.leaves.iter().all(|leaf| matches!(leaf.query, QueryPlan::Select(_)) && !leaf.locks);
-        reads && !self.tables.is_empty() && !self.analyzes
+        reads && !self.tables.is_empty() && !self.analyzes && self.explain.is_none()
     }
 }
 
@@ -75,9 +75,23 @@ impl StatementContext<'_, '_> {
         if !disturbs || !plan.only_reads_tables() || !self.session.is_movable() {
             return None;
         }
+        // Of the blocks of a node that is cut off, only those with clients know it.
+        if self.engine.gateway.check_host().is_err() {
+            return None;
+        }
+        // The counts of the statement before are read when the query is planned, and then forgotten.
+        let text = match input.input.form {
+            InputForm::Text(text) => text,
+            InputForm::Prepared(id) => self.session.statements.get(id).map_or(&[][..], |statement| &statement.text),
+            InputForm::None | InputForm::Keys(..) => return None,
+        };
+        let names = |name: &str| text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name.as_bytes()));
+        if names("warning_count") || names("error_count") {
+            return None;
+        }
         // Only this block knows the results that were asked for before the statement.
         let is_answered = matches!(self.engine.lock_calls.get_mut().mode, LockCallMode::Answered);
-        if is_answered || !matches!(input.input.form, InputForm::Text(_) | InputForm::Prepared(_)) {
+        if is_answered {
             return None;
         }
         let may_retry = input.input.may_retry;

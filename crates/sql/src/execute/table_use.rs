@@ -12,7 +12,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use junctor_gateway::{TurnContext, threads::Time};
+use junctor_gateway::TurnContext;
+use junctor_gateway::threads::{NodeId, Time};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, TableId, TransactionId};
 use junctor_model::value::Value;
@@ -44,6 +45,8 @@ pub(crate) struct BlockingChanges {
 /// A schema change that blocks tables, and the sessions that it waits for.
 #[derive(Debug)]
 struct BlockingChange {
+    /// The node of the main block.
+    main: NodeId,
     /// The main block's number for the change.
     operation: OperationId,
     /// This sql block's number for the change; numbers ascend. A transaction is older than the change if it
@@ -133,8 +136,9 @@ impl BlockingChange {
 
 impl BlockingChanges {
     /// Main blocks number their changes independently of each other.
-    fn end_change(&mut self, operation: OperationId) {
-        self.changes.retain(|change| change.operation != operation || change.is_orphaned);
+    fn end_change(&mut self, main: NodeId, operation: OperationId) {
+        let is_ended = |change: &BlockingChange| change.main == main && change.operation == operation;
+        self.changes.retain(|change| !is_ended(change) || change.is_orphaned);
     }
 
     /// Whether a schema change blocks any table.
@@ -391,9 +395,11 @@ impl Engine {
         sessions: impl Iterator<Item = &'s Session>,
         turn: &mut TurnContext<'_>,
     ) {
-        self.tables.end_change(signal.operation);
+        let main = signal.reply_to.node;
+        self.tables.end_change(main, signal.operation);
         self.tables.last += 1;
         let mut change = BlockingChange {
+            main,
             operation: signal.operation,
             number: self.tables.last,
             owner: signal.owner,
@@ -425,22 +431,28 @@ impl Engine {
         self.report_unused_tables(turn);
     }
 
-    /// Unblocks the tables of a completed change.
-    pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
+    /// Unblocks the tables of a completed change of the main block on this node.
+    pub fn on_unblock_tables(&mut self, signal: UnblockTables, main: NodeId) {
         match signal.operation {
-            Some(operation) => self.tables.end_change(operation),
-            None => self.orphan_changes(),
+            Some(operation) => self.tables.end_change(main, operation),
+            None => self.orphan_changes(|_| true),
         }
     }
 
-    /// The main block that runs the changes is lost. Tables stay blocked until the next one has published its
+    /// The main block that runs changes on this node is lost. Changes of the next one may be here already.
+    pub fn leave_main(&mut self, lost: NodeId) {
+        self.orphan_changes(|main| main == lost);
+    }
+
+    /// The main blocks of these nodes are lost. Tables stay blocked until the next one has published its
     /// catalog: a change whose last record has a number is complete, and this sql block may not know it yet.
     /// Writes to the tables of before would be lost.
-    pub fn orphan_changes(&mut self) {
-        let changes = &mut self.tables.changes;
+    fn orphan_changes(&mut self, is_lost: impl Fn(NodeId) -> bool) {
         // A change that still waits for sessions has not begun, and is lost with its main block.
-        changes.retain(|change| change.reported_unused);
-        changes.iter_mut().for_each(|change| change.is_orphaned = true);
+        self.tables.changes.retain(|change| change.reported_unused || !is_lost(change.main));
+        for change in self.tables.changes.iter_mut().filter(|change| is_lost(change.main)) {
+            change.is_orphaned = true;
+        }
     }
 
     /// Unblocks the tables of changes whose main block is lost. Returns whether there were any.
