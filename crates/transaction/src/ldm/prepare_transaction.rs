@@ -98,13 +98,16 @@ impl LdmBlock {
         };
         let kind = ResolutionKind::Undo { newer_than, ends, epoch };
         let running = self.participant(handle).resolution.as_mut().map(|resolution| &mut resolution.kind);
-        if let Some(running @ ResolutionKind::Undo { .. }) = running
-            && ends
-            && running.is_before(epoch)
-        {
+        if let Some(running @ &mut ResolutionKind::Undo { epoch: started, .. }) = running {
+            if epoch < started {
+                // The order waited for its epoch, and the tc is gone in the one after it.
+                return;
+            }
             // An epoch has started since the last order: tc repeats it, or undoes all instead of a statement.
-            *running = kind;
-            return;
+            if ends && started < epoch {
+                *running = kind;
+                return;
+            }
         }
         if ends {
             return self.begin_resolution(handle, kind, reply_to, outbox);

@@ -203,13 +203,6 @@ pub(super) enum ResolutionKind {
     Undo { newer_than: StatementNumber, ends: bool, epoch: Epoch },
 }
 
-impl ResolutionKind {
-    /// Whether it is an undo that was ordered before this epoch.
-    pub fn is_before(&self, epoch: Epoch) -> bool {
-        matches!(self, ResolutionKind::Undo { epoch: ordered, .. } if *ordered < epoch)
-    }
-}
-
 /// Progress of a write through its rows.
 #[derive(Debug)]
 pub(super) struct WriteWork {

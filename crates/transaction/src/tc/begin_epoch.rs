@@ -116,6 +116,8 @@ impl TcBlock {
             Phase::Executing if record.outstanding > 0 => self.stop_parts(handle, outbox),
             Phase::Executing => self.advance_statement(handle, context, outbox),
             Phase::Committing if record.outstanding == 0 => self.end_commit(handle, outbox),
+            // An undo that began after the start of the epoch has left the nodes out, and ends by itself.
+            Phase::UndoingStatement | Phase::UndoingStatements if record.epoch == epoch => {}
             Phase::UndoingStatement => {
                 record.running.error = Some(lost_with_node());
                 record.outstanding = 0;
