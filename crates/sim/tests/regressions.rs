@@ -124,3 +124,8 @@ fn tables_stay_blocked_until_the_next_main_has_published_its_catalog() {
 fn a_restart_frees_the_version_number_of_a_commit_that_was_only_read() {
     seeds_hold("lost_groups", &[1_100_041]);
 }
+
+#[test]
+fn an_undo_of_a_tc_that_is_lost_in_the_next_epoch_is_void() {
+    seeds_hold("groups", &[1_100_147]);
+}

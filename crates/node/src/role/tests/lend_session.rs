@@ -284,6 +284,35 @@ fn a_lent_session_waits_for_a_slot_like_others() {
 }
 
 #[test]
+fn a_session_of_the_extra_port_is_lent_without_a_slot() {
+    let mut node = node();
+    node.execute(2, &["SET GLOBAL thread_pool_transactions = 1", "SET GLOBAL thread_pool_stall_limit = 100000000"]);
+    node.open_extra(3);
+    node.execute(3, &["USE d"]);
+    let held = node.resources_held();
+    for _ in 0..4 {
+        assert_eq!(node.query(3, GROUPS).len(), 1);
+        assert_eq!(node.query(3, "SELECT 7"), ["7"]);
+        assert_eq!((node.resources_held(), node.lent()), (held, 0));
+    }
+    assert_eq!(node.sql_counted("sessions_lent"), 4);
+    // The slots of both blocks are left.
+    assert_eq!((node.query(1, GROUPS).len(), node.query(1, "SELECT 7")), (1, vec!["7".to_owned()]));
+}
+
+#[test]
+fn queries_that_read_the_counts_of_the_statement_before_and_explanations_stay() {
+    let mut node = node();
+    let query = "SELECT @@warning_count + 0, COUNT(*) FROM t JOIN u ON t.k = u.k";
+    let expected = node.query(1, &query.replace("@@warning_count", "1"));
+    let before = node.sql_counted("sessions_lent");
+    node.query(1, "SELECT 1 / 0");
+    assert_eq!(node.query(1, query), expected);
+    node.query(1, &format!("EXPLAIN {GROUPS}"));
+    assert_eq!(node.sql_counted("sessions_lent"), before);
+}
+
+#[test]
 fn the_rights_of_an_account_hold_in_each_block() {
     let mut node = node();
     node.execute(2, &["CREATE USER 'few'@'localhost'", "GRANT SELECT ON d.t TO 'few'@'localhost'"]);

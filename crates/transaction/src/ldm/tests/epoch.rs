@@ -225,3 +225,35 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     assert_eq!(stored_rows(&harness, ldm(1), &[partition]), before);
     harness.ldm(ldm(1)).check().expect("partitions are whole");
 }
+
+#[test]
+fn an_undo_that_waits_for_its_epoch_is_void_if_its_tc_is_lost_in_the_next_one() {
+    let (mut harness, table) = filled(3, 1, 10);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let before = stored_rows(&harness, ldm(1), &[partition]);
+    let third = Address::new(NodeId(3), Module::Tc, 0);
+    harness.send(ldm(1), third, write_from_node_3(&table, partition, 5, Epoch(0)));
+    assert!(harness.step());
+    let (newer_than, ends, is_backup) = (StatementNumber(0), true, false);
+    let transaction = TransactionId::new(3, 0, 5);
+    let undo = UndoTransaction { transaction, epoch: FIRST, reply_to: third, newer_than, ends, is_backup };
+    harness.send(ldm(1), third, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
+    // Node 1 skips the epoch of the order.
+    let begin = BeginEpoch {
+        epoch: Epoch(2),
+        gone: [1 << 3, 0, 0, 0],
+        late: LateNodes::default(),
+        copies_at: None,
+        admitted: Epoch(0),
+        reply_to: None,
+    };
+    harness.send(ldm(1), ldm(1), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
+    while let Some(next) = harness.delivery.in_flight.front() {
+        match next.to.node == NodeId(1) {
+            true => _ = harness.step(),
+            false => _ = harness.delivery.in_flight.pop_front(),
+        }
+    }
+    assert_eq!(harness.ldm(ldm(1)).work(), LdmWork::default());
+    assert_eq!(stored_rows(&harness, ldm(1), &[partition]), before);
+}
