@@ -1352,7 +1352,9 @@ def refused_text(found, statement, ours, theirs):
 def signed_extreme(found, statement, ours, theirs):
     """LEAST or GREATEST where an integer is wanted: MariaDB compares numbers beyond 63 bits as negative ones."""
     calls = list(nodes(statement.root, {"LEAST", "GREATEST"}))
-    wide = [leaf for node in calls for leaf in leaves(node) if re.fullmatch(r"\d{19,20}", leaf.text) or "BIGINT" in statement.kinds.get(leaf.text, "")]
+    # A call without operands is a leaf without a text.
+    texts = [getattr(leaf, "text", "") for node in calls for leaf in leaves(node)]
+    wide = [text for text in texts if re.fullmatch(r"\d{19,20}", text) or "BIGINT" in statement.kinds.get(text, "")]
     return bool(wide) and statement.root not in calls and kind_of(found) == "value"
 
 
