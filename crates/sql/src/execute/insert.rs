@@ -415,7 +415,8 @@ fn missing_numbers(
                 Ok(None) => needed += 1,
                 Ok(Some(number)) => {
                     explicit += 1;
-                    explicit_max = explicit_max.max(number);
+                    // As in MySQL, a value beyond those that can be generated does not raise the counter.
+                    explicit_max = explicit_max.max(if number <= auto.number_max { number } else { 0 });
                 }
                 // Encoding reports the error, unless a column that is evaluated earlier has one.
                 Err(_) => {}
