@@ -136,12 +136,6 @@ impl InsertPlan {
         self.expired.as_ref().map_or(self.conflict.keys(), |expired| &expired.keys)
     }
 
-    /// The position of the column that is evaluated as number `place` of a row, from 0 on.
-    #[inline]
-    pub fn position(&self, place: usize) -> usize {
-        self.order.as_ref().map_or(place, |order| usize::from(order[place].0))
-    }
-
     /// Whether a row with an existing key is an error whatever the existing row is.
     pub fn refuses_duplicates(&self) -> bool {
         matches!(self.conflict, Conflict::Fail) && self.expired.is_none()
