@@ -82,16 +82,17 @@ fn read_scan(text: &[u8], scan: &Scan, rules: DateRules) -> Read {
     }
     let kind = if scan.count <= 3 { TemporalKind::Date } else { TemporalKind::DateTime };
     let rest = text[end..].trim_ascii_end();
+    let digits = fraction_digits as u8;
     if let (Some(zone), true) = (rules.zone, scan.count > SECOND)
         && let Some(offset) = offset_of(rest)
     {
         return match offset.and_then(|offset| in_zone(&parts, offset, zone)) {
-            Some(parts) => Read { parts: Some(parts), nanoseconds, digits: fraction_digits as u8, kind, defects },
+            Some(parts) => Read { parts: Some(parts), nanoseconds, digits, kind, defects, has_offset: true },
             None => Read::failed(TRUNCATED),
         };
     }
     defects.truncated = !rest.trim_ascii_start().is_empty();
-    Read { parts: Some(parts), nanoseconds, digits: fraction_digits as u8, kind, defects }
+    Read { parts: Some(parts), nanoseconds, digits, kind, defects, has_offset: false }
 }
 
 /// The seconds east of UTC of an offset `+hh:mm` or `-hh:mm`; `Some(None)` for one beyond -13:59 to +14:00 and
@@ -261,7 +262,14 @@ pub fn parse_time(text: &[u8]) -> Read {
     let (minute, second) = (minute as u8, second as u8);
     let parts = Parts { negative, hour: hour as u16, minute, second, microsecond, ..Parts::default() };
     let defects = Defects { truncated: garbage, ..Defects::default() };
-    Read { parts: Some(parts), nanoseconds, digits: fraction_digits, kind: TemporalKind::Time, defects }
+    Read {
+        parts: Some(parts),
+        nanoseconds,
+        digits: fraction_digits,
+        kind: TemporalKind::Time,
+        defects,
+        has_offset: false,
+    }
 }
 
 /// Whether a text is read as a day with a time where a time is wanted. A shorter text is a time.
