@@ -95,8 +95,8 @@ fn read_scan(text: &[u8], scan: &Scan, rules: DateRules) -> Read {
     Read { parts: Some(parts), nanoseconds, digits, kind, defects, has_offset: false }
 }
 
-/// The seconds east of UTC of an offset `+hh:mm` or `-hh:mm`; `Some(None)` for one beyond -13:59 to +14:00 and
-/// for -00:00, `None` for another text.
+/// The seconds east of UTC of an offset `+hh:mm` or `-hh:mm`; `Some(None)` for one beyond -13:59 to +14:00
+/// and for -00:00, `None` for another text.
 fn offset_of(text: &[u8]) -> Option<Option<i64>> {
     let [sign @ (b'+' | b'-'), hours @ .., b':', _, _] = text else { return None };
     let minutes = &text[text.len() - 2..];
@@ -112,8 +112,8 @@ fn offset_of(text: &[u8]) -> Option<Option<i64>> {
     Some(is_valid.then_some(if is_negative { -total * 60 } else { total * 60 }))
 }
 
-/// The time in a zone that clocks with this offset from UTC, in seconds, show as `parts`. `None` for a day with
-/// a month or day of 0, and outside the years 0 to 9999.
+/// The time in a zone that clocks with this offset from UTC, in seconds, show as `parts`. `None` for a day
+/// with a month or day of 0, and outside the years 0 to 9999.
 fn in_zone(parts: &Parts, offset: i64, zone: Zone) -> Option<Parts> {
     if parts.month == 0 || parts.day == 0 {
         return None;

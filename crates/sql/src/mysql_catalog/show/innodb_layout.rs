@@ -1,6 +1,6 @@
 //! The columns of `INNODB_*` tables of `information_schema`, with the names and the order of MySQL 8.0. They
-//! have no rows, because no file, buffer or counter is of InnoDB; monitors read them without looking at the list
-//! of engines. Tables about transactions, tables, columns and keys are absent: these exist.
+//! have no rows, because no file, buffer or counter is of InnoDB; monitors read them without looking at the
+//! list of engines. Tables about transactions, tables, columns and keys are absent: these exist.
 
 use super::layout::{Field, double, int, number, text, unsigned};
 use super::virtual_schema::{SchemaTable, nothing};
