@@ -120,6 +120,8 @@ DELETE FROM performance_schema.data_locks;
 UPDATE sys.version SET sys_version = 'x';
 DELETE FROM mysql.user;
 SELECT * FROM information_schema.nothing;
+SELECT * FROM information_schema.INNODB_TRX;
+SELECT * FROM mysql.innodb_table_stats;
 SELECT * FROM performance_schema.nothing;
 SELECT * FROM sys.nothing;
 SELECT * FROM mysql.nothing;

@@ -244,6 +244,12 @@ fn double_key(value: f64) -> u64 {
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
+/// The number of the key of a FLOAT or DOUBLE column that is not nullable; `None` for other keys.
+pub fn double_of_key(key: &[u8]) -> Option<f64> {
+    let key = u64::from_be_bytes(key.try_into().ok()?);
+    Some(f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key }))
+}
+
 /// Whether any byte is 0. Compares sixteen bytes at a time.
 #[inline]
 fn has_zero(bytes: &[u8]) -> bool {
@@ -297,6 +303,14 @@ mod tests {
         let mut out = Vec::new();
         append_value(column_type.key_part(), nullable, value.as_ref(), &mut out);
         out
+    }
+
+    #[test]
+    fn numbers_are_read_from_keys() {
+        for number in [0.0, 1.0, -1.0, 7.5, -7.5, 16_777_216.0, 1e300, f64::MIN] {
+            assert_eq!(double_of_key(&double_key(number).to_be_bytes()), Some(number));
+        }
+        assert_eq!(double_of_key(&[1, 2]), None);
     }
 
     /// The order of SQL: NULL first, numbers by value, strings by collation.

@@ -142,8 +142,10 @@ pub enum Decimal {
     Wide(Wide),
 }
 
+/// Every integer up to this one is exactly a FLOAT.
+pub const FLOAT_INTEGER_MAX: u64 = 1 << 24;
 /// Every integer up to this one is exactly a double.
-const EXACT_INTEGER_MAX: u128 = 1 << 53;
+pub const DOUBLE_INTEGER_MAX: u64 = 1 << 53;
 /// Ten to every power up to this one is exactly a double.
 const EXACT_SCALE_MAX: u8 = 22;
 
@@ -199,7 +201,7 @@ impl Decimal {
     /// The nearest double.
     pub fn to_double(self) -> f64 {
         if let Decimal::Narrow { mantissa, scale } = self
-            && mantissa.unsigned_abs() <= EXACT_INTEGER_MAX
+            && mantissa.unsigned_abs() <= u128::from(DOUBLE_INTEGER_MAX)
             && scale <= EXACT_SCALE_MAX
         {
             // Both operands are exact, so the quotient is the nearest double.
@@ -279,6 +281,18 @@ impl Value {
 }
 
 impl<'v> ValueRef<'v> {
+    /// The number to which this value of an AUTO_INCREMENT column raises the counter; 0 for one that does not.
+    /// As in MySQL, these are NULL, negative values, and those beyond the integers that the type has exactly.
+    pub fn counted_number(self) -> u64 {
+        match self {
+            ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),
+            ValueRef::UInt(number) => number,
+            ValueRef::Double(number) if number <= DOUBLE_INTEGER_MAX as f64 => number as u64,
+            ValueRef::Float(number) if number <= FLOAT_INTEGER_MAX as f32 => number as u64,
+            _ => 0,
+        }
+    }
+
     /// The number as a double, rounded if necessary; NULL counts as 0. Error: the bytes of a text.
     #[inline]
     pub fn to_double(self) -> Result<f64, &'v [u8]> {
@@ -350,6 +364,16 @@ mod tests {
     #[test]
     fn the_wide_form_of_decimals_makes_no_value_larger() {
         assert_eq!((size_of::<Decimal>(), size_of::<Value>(), size_of::<ValueRef<'_>>()), (48, 48, 48));
+    }
+
+    #[test]
+    fn a_number_beyond_the_exact_integers_raises_no_counter() {
+        let values = [ValueRef::Float(16_777_216.0), ValueRef::Float(16_777_218.0), ValueRef::Float(-1.0)];
+        assert_eq!(values.map(ValueRef::counted_number), [1 << 24, 0, 0]);
+        let values = [ValueRef::Double(9_007_199_254_740_992.0), ValueRef::Double(1e16), ValueRef::Double(f64::NAN)];
+        assert_eq!(values.map(ValueRef::counted_number), [1 << 53, 0, 0]);
+        let values = [ValueRef::Int(-1), ValueRef::Int(i64::MAX), ValueRef::UInt(u64::MAX), ValueRef::Null];
+        assert_eq!(values.map(ValueRef::counted_number), [0, i64::MAX as u64, u64::MAX, 0]);
     }
 
     proptest! {

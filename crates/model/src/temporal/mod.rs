@@ -440,12 +440,15 @@ pub struct Read {
     pub kind: TemporalKind,
     /// The defects of the input.
     pub defects: Defects,
+    /// Whether the text had an offset from UTC, so that the value is in the zone of the rules.
+    pub has_offset: bool,
 }
 
 impl Read {
     /// A value that needs no reading.
     pub fn from_parts(kind: TemporalKind, parts: Parts) -> Read {
-        Read { parts: Some(parts), nanoseconds: 0, digits: DIGITS_MAX, kind, defects: Defects::default() }
+        let defects = Defects::default();
+        Read { parts: Some(parts), nanoseconds: 0, digits: DIGITS_MAX, kind, defects, has_offset: false }
     }
 
     /// The same, tested by the rules for days.
@@ -458,7 +461,7 @@ impl Read {
     }
 
     fn failed(defects: Defects) -> Read {
-        Read { parts: None, nanoseconds: 0, digits: 0, kind: TemporalKind::DateTime, defects }
+        Read { parts: None, nanoseconds: 0, digits: 0, kind: TemporalKind::DateTime, defects, has_offset: false }
     }
 }
 

@@ -45,7 +45,7 @@ pub fn parse_number(number: i64, nanoseconds: u32, rules: DateRules) -> Read {
     if !check_date(&parts, rules, &mut defects) {
         return Read::failed(defects);
     }
-    Read { parts: Some(parts), nanoseconds: nanoseconds % 1000, digits: 0, kind, defects }
+    Read { parts: Some(parts), nanoseconds: nanoseconds % 1000, digits: 0, kind, defects, has_offset: false }
 }
 
 /// The year that a number means: 1 to 69 are of this century and 70 to 99 of the last one; others stay.
@@ -78,13 +78,14 @@ pub fn parse_time_number(number: i64, negative: bool, nanoseconds: u32) -> Read 
     let (hour, microsecond) = ((magnitude / 10_000) as u16, nanoseconds / 1000);
     let parts = Parts { negative, hour, minute, second, microsecond, ..Parts::default() };
     let nanoseconds = nanoseconds % 1000;
-    Read { parts: Some(parts), nanoseconds, digits: 0, kind: TemporalKind::Time, defects: Defects::default() }
+    let (kind, defects) = (TemporalKind::Time, Defects::default());
+    Read { parts: Some(parts), nanoseconds, digits: 0, kind, defects, has_offset: false }
 }
 
 /// The time at the end of the range.
 pub(super) fn greatest(negative: bool, defects: Defects) -> Read {
     let parts = Parts { negative, hour: TIME_HOURS_MAX, minute: 59, second: 59, ..Parts::default() };
-    Read { parts: Some(parts), nanoseconds: 0, digits: 0, kind: TemporalKind::Time, defects }
+    Read { parts: Some(parts), nanoseconds: 0, digits: 0, kind: TemporalKind::Time, defects, has_offset: false }
 }
 
 /// The whole number, the nanoseconds that the digits after the point are, and whether it is negative.

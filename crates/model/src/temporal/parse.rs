@@ -82,20 +82,21 @@ fn read_scan(text: &[u8], scan: &Scan, rules: DateRules) -> Read {
     }
     let kind = if scan.count <= 3 { TemporalKind::Date } else { TemporalKind::DateTime };
     let rest = text[end..].trim_ascii_end();
+    let digits = fraction_digits as u8;
     if let (Some(zone), true) = (rules.zone, scan.count > SECOND)
         && let Some(offset) = offset_of(rest)
     {
         return match offset.and_then(|offset| in_zone(&parts, offset, zone)) {
-            Some(parts) => Read { parts: Some(parts), nanoseconds, digits: fraction_digits as u8, kind, defects },
+            Some(parts) => Read { parts: Some(parts), nanoseconds, digits, kind, defects, has_offset: true },
             None => Read::failed(TRUNCATED),
         };
     }
     defects.truncated = !rest.trim_ascii_start().is_empty();
-    Read { parts: Some(parts), nanoseconds, digits: fraction_digits as u8, kind, defects }
+    Read { parts: Some(parts), nanoseconds, digits, kind, defects, has_offset: false }
 }
 
-/// The seconds east of UTC of an offset `+hh:mm` or `-hh:mm`; `Some(None)` for one beyond -13:59 to +14:00 and
-/// for -00:00, `None` for another text.
+/// The seconds east of UTC of an offset `+hh:mm` or `-hh:mm`; `Some(None)` for one beyond -13:59 to +14:00
+/// and for -00:00, `None` for another text.
 fn offset_of(text: &[u8]) -> Option<Option<i64>> {
     let [sign @ (b'+' | b'-'), hours @ .., b':', _, _] = text else { return None };
     let minutes = &text[text.len() - 2..];
@@ -111,8 +112,8 @@ fn offset_of(text: &[u8]) -> Option<Option<i64>> {
     Some(is_valid.then_some(if is_negative { -total * 60 } else { total * 60 }))
 }
 
-/// The time in a zone that clocks with this offset from UTC, in seconds, show as `parts`. `None` for a day with
-/// a month or day of 0, and outside the years 0 to 9999.
+/// The time in a zone that clocks with this offset from UTC, in seconds, show as `parts`. `None` for a day
+/// with a month or day of 0, and outside the years 0 to 9999.
 fn in_zone(parts: &Parts, offset: i64, zone: Zone) -> Option<Parts> {
     if parts.month == 0 || parts.day == 0 {
         return None;
@@ -261,7 +262,14 @@ pub fn parse_time(text: &[u8]) -> Read {
     let (minute, second) = (minute as u8, second as u8);
     let parts = Parts { negative, hour: hour as u16, minute, second, microsecond, ..Parts::default() };
     let defects = Defects { truncated: garbage, ..Defects::default() };
-    Read { parts: Some(parts), nanoseconds, digits: fraction_digits, kind: TemporalKind::Time, defects }
+    Read {
+        parts: Some(parts),
+        nanoseconds,
+        digits: fraction_digits,
+        kind: TemporalKind::Time,
+        defects,
+        has_offset: false,
+    }
 }
 
 /// Whether a text is read as a day with a time where a time is wanted. A shorter text is a time.

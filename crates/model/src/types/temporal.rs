@@ -7,7 +7,7 @@ use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::temporal::{
-    DateRules, Defects, Parts, Read, Temporal, TemporalKind, fitted, number_parts, parse_date_time, parse_number,
+    DateRules, Defects, Parts, Read, Temporal, TemporalKind, Zone, fitted, number_parts, parse_date_time, parse_number,
     parse_time, parse_time_number, rounded,
 };
 use crate::value::{Value, ValueRef};
@@ -117,8 +117,13 @@ impl TypeDescriptor for TemporalType {
             given => given,
         };
         // ALLOW_INVALID_DATES is not for TIMESTAMP.
-        let allows_invalid = rules.dates().allows_invalid && self.kind != TemporalKind::Timestamp;
-        let read = self.read(given, DateRules { allows_invalid, ..rules.dates() });
+        let dates = match self.kind {
+            // A text with an offset is an instant, which the time of another zone than UTC may not tell.
+            TemporalKind::Timestamp => DateRules { allows_invalid: false, zone: Some(Zone::UTC), ..rules.dates() },
+            _ => rules.dates(),
+        };
+        let read = self.read(given, dates);
+        let zone = if read.has_offset { Zone::UTC } else { rules.zone() };
         if read.defects.truncated || read.parts.is_none() || read.defects.out_of_range {
             self.report(&read.defects, value, target, scratch)?;
         }
@@ -130,7 +135,7 @@ impl TypeDescriptor for TemporalType {
         let mut is_skipped = false;
         let stored = stored.and_then(|parts| match self.kind {
             TemporalKind::Timestamp if parts.has_no_date() && parts.has_no_time() => Some(self.zero(data_type)),
-            TemporalKind::Timestamp => rules.zone().instant_of(&parts, data_type.scale).map(|(instant, skips)| {
+            TemporalKind::Timestamp => zone.instant_of(&parts, data_type.scale).map(|(instant, skips)| {
                 is_skipped = skips;
                 instant
             }),

@@ -223,6 +223,9 @@ pub struct Environment<'a> {
     /// The values of the parameters in the execution for which the statement is planned, as tagged values;
     /// empty if there is none yet. A plan that uses them is valid for this execution only.
     pub execution_values: &'a [u8],
+    /// Whether the parameters have the numbers that they have in the execution for which the statement is
+    /// planned. Virtual tables read only such parameters.
+    pub numbers_of_execution: bool,
     /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
     /// live.
     pub purges: bool,
@@ -236,6 +239,11 @@ pub struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
+    /// Number of the parameters whose values virtual tables can read.
+    pub fn readable_parameters(&self) -> u16 {
+        if self.numbers_of_execution { self.parameters.len() as u16 } else { 0 }
+    }
+
     /// The environment of a session with default settings whose values are unknown.
     pub fn plain(dictionary: &'a Dictionary) -> Environment<'a> {
         Environment {
@@ -261,6 +269,7 @@ impl<'a> Environment<'a> {
             profile: &|_| None,
             parameter_values: &[],
             execution_values: &[],
+            numbers_of_execution: false,
             purges: false,
             added_nodes: None,
             notes: None,

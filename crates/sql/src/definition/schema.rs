@@ -80,7 +80,7 @@ pub fn create_table_like(
 /// 1059 and 1102 for the name, 1044 for a system database.
 pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     check_name(&statement.name, ErrorCode::WrongDatabaseName, "database")?;
-    context.check_writable(&statement.name)?;
+    context.check_removable(&statement.name)?;
     let change = SchemaChange::DropDatabase { name: statement.name.as_str().into(), if_exists: statement.if_exists };
     Ok(CheckedDefinition::plain(change))
 }
@@ -150,10 +150,9 @@ pub fn rename_tables(
     let mut renames = Vec::with_capacity(written.len());
     for (from, to) in written {
         check_name(&to.name, ErrorCode::WrongTableName, "table")?;
-        let full = |name: &ObjectName| -> Result<(Box<str>, Box<str>)> {
-            Ok((context.database_of(name)?.into(), name.name.as_str().into()))
-        };
-        renames.push(TableRename { from: full(from)?, to: full(to)? });
+        let (database_from, database_to) = (context.database_left(from)?, context.database_of(to)?);
+        let full = |database: &str, name: &ObjectName| (Box::from(database), Box::from(name.name.as_str()));
+        renames.push(TableRename { from: full(database_from, from), to: full(database_to, to) });
     }
     Ok(CheckedDefinition::plain(SchemaChange::RenameTables { renames }))
 }

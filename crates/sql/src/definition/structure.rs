@@ -88,6 +88,27 @@ impl<'a> DefinitionContext<'a> {
         Ok(database)
     }
 
+    /// The database of a name from which a table leaves. Errors: 1046, 1044.
+    pub(super) fn database_left<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
+    where
+        'a: 'n,
+    {
+        match name.database.as_deref().or(self.database) {
+            Some(database) if self.is_stored(database) => Ok(database),
+            _ => self.database_of(name),
+        }
+    }
+
+    /// Error 1044 for a database that cannot be removed.
+    pub(super) fn check_removable(&self, database: &str) -> Result<()> {
+        if self.is_stored(database) { Ok(()) } else { self.check_writable(database) }
+    }
+
+    /// Whether users created this database. Before the system had one of the same name, they could.
+    fn is_stored(&self, database: &str) -> bool {
+        self.dictionary.database(database).is_some()
+    }
+
     /// The definition of the name's database. Errors: 1046, 1044, 1049.
     pub(super) fn known_database(&self, name: &ObjectName) -> Result<&'a DatabaseDefinition> {
         let database = self.database_of(name)?;

@@ -415,7 +415,8 @@ fn missing_numbers(
                 Ok(None) => needed += 1,
                 Ok(Some(number)) => {
                     explicit += 1;
-                    explicit_max = explicit_max.max(number);
+                    // As in MySQL, a value beyond those that can be generated does not raise the counter.
+                    explicit_max = explicit_max.max(if number <= auto.number_max { number } else { 0 });
                 }
                 // Encoding reports the error, unless a column that is evaluated earlier has one.
                 Err(_) => {}
@@ -615,7 +616,9 @@ impl RowEncoder<'_> {
         let scratch: &Scratch = scratch;
         let row_parameters =
             if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters_of(row) };
-        let mut decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
+        let decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
+        let row_number = rows.first_row + row as u64 + 1;
+        let mut given = GivenValues { rows, row, row_number, row_parameters, scratch, decoded, range, generated: None };
         let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
         // The values borrow from the row, so the memory of earlier rows cannot be reused. Only wide rows
         // allocate.
@@ -627,40 +630,15 @@ impl RowEncoder<'_> {
                 &mut on_heap[..]
             }
         };
-        let definition = &rows.plan.table.definition;
-        let replaces_zero = rows.plan.auto.is_some_and(|auto| !auto.rules.keeps_zero);
-        let mut generated = None;
-        for place in 0..values.len() {
-            let position = rows.plan.position(place);
-            let (value, source, column) = (&mut values[position], &form[position], &definition.columns[position]);
-            let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
-            let given = match source {
-                InsertValue::Stored(stored) | InsertValue::Deferred(stored) => {
-                    *value = stored.as_ref();
-                    continue;
+        match &rows.plan.order {
+            None => {
+                for ((value, source), column) in values.iter_mut().zip(form).zip(&rows.plan.table.definition.columns) {
+                    *value = given.value(source, column)?;
                 }
-                InsertValue::Generated => ValueRef::Null,
-                InsertValue::Now(digits) => scratch.now(*digits),
-                InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
-                    Some((_, literal)) if literal.has_escapes => ValueRef::Bytes(decoded.next()),
-                    Some((text, literal)) => plain_literal_value(text, literal),
-                    None => rows.parameters_of(row).get(*ordinal),
-                },
-                InsertValue::Computed(expression) => expression.evaluate_unrounded(None, row_parameters, scratch)?,
-            };
-            let asks = column.auto_increment && given.is_null();
-            let converted = match asks {
-                true => ValueRef::Null,
-                false => target.convert(given, scratch).map_err(|error| target.error_in(&definition.name, error))?,
-            };
-            *value = match asks || replaces_zero && column.auto_increment && is_zero(converted) {
-                false => converted,
-                true => {
-                    let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
-                    target.convert(ValueRef::UInt(number), scratch)?
-                }
-            };
+            }
+            Some(order) => given.values_in_order(order, form, values)?,
         }
+        let generated = given.generated;
         encode_row(rows.plan, values, image, key, self.partition_key)?;
         Ok(generated)
     }
@@ -802,15 +780,85 @@ impl RowEncoder<'_> {
         if rows.uniform_rows.is_none() {
             return;
         }
-        for place in 0..form.len() {
-            if let InsertValue::Parameter(ordinal) = &form[rows.plan.position(place)]
-                && let Some((text, literal)) = rows.literal(*ordinal, row)
-                && literal.has_escapes
-            {
-                literal.decode(text, self.strings);
-                self.string_ends.push(self.strings.len());
+        match &rows.plan.order {
+            None => form.iter().for_each(|value| self.decode_string(rows, row, value)),
+            Some(order) => order.iter().for_each(|column| self.decode_string(rows, row, &form[usize::from(column.0)])),
+        }
+    }
+
+    #[inline]
+    fn decode_string(&mut self, rows: &Rows<'_>, row: usize, value: &InsertValue) {
+        if let InsertValue::Parameter(ordinal) = value
+            && let Some((text, literal)) = rows.literal(*ordinal, row)
+            && literal.has_escapes
+        {
+            literal.decode(text, self.strings);
+            self.string_ends.push(self.strings.len());
+        }
+    }
+}
+
+/// Converts the values of one row that depend on no other column.
+struct GivenValues<'v, 'r> {
+    rows: &'v Rows<'v>,
+    row: usize,
+    row_number: u64,
+    row_parameters: Parameters<'v>,
+    scratch: &'v Scratch,
+    decoded: Decoded<'v>,
+    range: &'r mut AutoIncrementRange,
+    /// The AUTO_INCREMENT value that was generated.
+    generated: Option<u64>,
+}
+
+impl<'v> GivenValues<'v, '_> {
+    /// The value that a column gets.
+    #[inline(always)]
+    fn value(&mut self, source: &'v InsertValue, column: &'v ColumnDefinition) -> Result<ValueRef<'v>> {
+        let (rows, scratch) = (self.rows, self.scratch);
+        let target = StoreTarget { column, row_number: self.row_number, mode: rows.mode() };
+        let given = match source {
+            InsertValue::Stored(stored) | InsertValue::Deferred(stored) => return Ok(stored.as_ref()),
+            InsertValue::Generated => ValueRef::Null,
+            InsertValue::Now(digits) => scratch.now(*digits),
+            InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, self.row) {
+                Some((_, literal)) if literal.has_escapes => ValueRef::Bytes(self.decoded.next()),
+                Some((text, literal)) => plain_literal_value(text, literal),
+                None => rows.parameters_of(self.row).get(*ordinal),
+            },
+            InsertValue::Computed(expression) => expression.evaluate_unrounded(None, self.row_parameters, scratch)?,
+        };
+        let asks = column.auto_increment && given.is_null();
+        let converted = match asks {
+            true => ValueRef::Null,
+            false => {
+                let table = &rows.plan.table.definition.name;
+                target.convert(given, scratch).map_err(|error| target.error_in(table, error))?
+            }
+        };
+        let replaces_zero = || rows.plan.auto.is_some_and(|auto| !auto.rules.keeps_zero);
+        match asks || column.auto_increment && is_zero(converted) && replaces_zero() {
+            false => Ok(converted),
+            true => {
+                let number = number_of_column((column, rows.plan.auto), self.range, &mut self.generated)?;
+                target.convert(ValueRef::UInt(number), scratch)
             }
         }
+    }
+
+    /// The values of the columns, which are evaluated in this order.
+    #[cold]
+    fn values_in_order(
+        &mut self,
+        order: &[ColumnNumber],
+        form: &'v [InsertValue],
+        values: &mut [ValueRef<'v>],
+    ) -> Result<()> {
+        let columns = &self.rows.plan.table.definition.columns;
+        for position in order.iter().map(|column| usize::from(column.0)) {
+            values[position] = self.value(&form[position], &columns[position])?;
+        }
+        Ok(())
     }
 }
 

@@ -105,7 +105,7 @@ pub(super) fn plan_compute(
     let values = filter.iter().chain(&list.projection.values).chain(sort.iter().map(|key| &key.value));
     let arguments = list.aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
     let rows = source.map_or(ComputeSource::Nothing, |(source, find_virtual)| {
-        let read = virtual_read(source, (first_column, filter.as_slice()), values.chain(arguments));
+        let read = virtual_read(source, (environment, filter.as_slice()), values.chain(arguments));
         find_virtual.rows(&read)
     });
     let plan = ComputePlan {
@@ -126,20 +126,20 @@ pub(super) fn plan_compute(
     Ok(Planned { plan: QueryPlan::Compute(Arc::new(plan)), is_volatile })
 }
 
-/// The read of a virtual table whose columns are parameters from `first_column` on.
+/// The read of a virtual table whose columns are the parameters after those of the environment.
 fn virtual_read<'e>(
     source: &VirtualSource,
-    (first_column, conditions): (u16, &[Expression]),
+    (environment, conditions): (&Environment<'_>, &[Expression]),
     values: impl Iterator<Item = &'e Expression>,
 ) -> VirtualRead {
-    let count = source.columns.len() as u16;
+    let (first_column, count) = (environment.parameters.len() as u16, source.columns.len() as u16);
     let position = |expression: &Expression| match expression.node {
         Node::Parameter(number) => number.checked_sub(first_column).filter(|place| *place < count),
         _ => None,
     };
     let mut columns = BTreeSet::new();
     values.for_each(|value| value.visit(&mut |inner| columns.extend(position(inner))));
-    let names = VirtualColumns { position: &position, parameters: first_column };
+    let names = VirtualColumns { position: &position, parameters: environment.readable_parameters() };
     let equalities = names.equalities_of(conditions);
     VirtualRead { source: source.clone(), columns: columns.into_iter().collect(), equalities }
 }

@@ -14,7 +14,7 @@ use junctor_model::row_encoding::wire_type;
 use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::types::Form;
-use junctor_model::value::Value;
+use junctor_model::value::{DOUBLE_INTEGER_MAX, FLOAT_INTEGER_MAX, Value};
 use junctor_signals::program::{Access, Projection, WriteAction, WriteProgram};
 use junctor_signals::row_expressions::RowExpressions;
 
@@ -134,12 +134,6 @@ impl InsertPlan {
     /// detects all duplicates.
     pub fn keys(&self) -> &[KeyLock] {
         self.expired.as_ref().map_or(self.conflict.keys(), |expired| &expired.keys)
-    }
-
-    /// The position of the column that is evaluated as number `place` of a row, from 0 on.
-    #[inline]
-    pub fn position(&self, place: usize) -> usize {
-        self.order.as_ref().map_or(place, |order| usize::from(order[place].0))
     }
 
     /// Whether a row with an existing key is an error whatever the existing row is.
@@ -743,9 +737,8 @@ fn auto_column(definition: &TableDefinition, rules: NumberRules) -> Option<AutoC
             let bits = u32::from(bytes.clamp(1, 8)) * 8 - u32::from(!unsigned);
             if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
         }
-        // The largest integer up to which the type represents every integer exactly.
-        None if column.column_type.form() == Form::Float => 1 << 24,
-        None => 1 << 53,
+        None if column.column_type.form() == Form::Float => FLOAT_INTEGER_MAX,
+        None => DOUBLE_INTEGER_MAX,
     };
     let is_other_key = |other: &ColumnDefinition| other.auto_increment && other.hidden && !column.hidden;
     let hidden_key = definition.columns.iter().position(is_other_key).map(|position| ColumnNumber(position as u16));

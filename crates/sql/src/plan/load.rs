@@ -138,7 +138,8 @@ pub(super) fn plan_load(
         true => of_session.chain(of_fields).collect(),
         false => of_fields.chain(of_session).collect(),
     };
-    let environment = Environment { parameters: &kinds, ..*environment };
+    // The fields shift the numbers of the session's values.
+    let environment = Environment { parameters: &kinds, numbers_of_execution: false, ..*environment };
     let variables = if session_values_first { 0 } else { fields.len() };
     let mut binder = Binder::new(&environment, scope);
     let mut scratch = Scratch::new();

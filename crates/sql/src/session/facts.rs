@@ -181,6 +181,7 @@ pub(super) fn with_environment<T>(
         profile: &|table| facts.engine.settings.statistics.profile(table),
         parameter_values: &facts.engine.work.planning_values,
         execution_values: &facts.engine.work.execution_values,
+        numbers_of_execution: facts.engine.work.planning_values.is_empty(),
         purges: false,
         added_nodes: None,
         notes: None,

@@ -606,6 +606,7 @@ impl Engine {
             profile: &|_| None,
             parameter_values: &[],
             execution_values: &[],
+            numbers_of_execution: false,
             purges: false,
             added_nodes: None,
             notes: None,

@@ -13,7 +13,6 @@ use junctor_model::id::{CommitNumber, RowId};
 use junctor_model::partition::key_hash;
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::row::{RowView, check_image};
-use junctor_model::value::ValueRef;
 
 use super::{LocalIndex, PartitionStore, key_view};
 use crate::index::{HashIndex, OrderedIndex, SortedRun};
@@ -336,7 +335,7 @@ impl PartitionStore {
             for column in counted.into_iter().flatten() {
                 // The column is a number, so it lies in the fixed part of the stored image.
                 let value = RowView::new(format, version.stored()).column(column);
-                build.greatest = build.greatest.max(positive(value));
+                build.greatest = build.greatest.max(value.counted_number());
             }
             for (index, run) in ordered.iter().zip(&mut build.runs) {
                 let view = key_view(store, format, &index.shape, &version, &mut scratch.image);
@@ -375,18 +374,6 @@ impl PartitionStore {
             entry.is_complete = true;
         }
         self.is_replaying = false;
-    }
-}
-
-/// The value of a number column, rounded down; 0 if it is NULL or negative.
-fn positive(value: ValueRef<'_>) -> u64 {
-    match value {
-        ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),
-        ValueRef::UInt(number) => number,
-        // The conversions saturate.
-        ValueRef::Double(number) => number as u64,
-        ValueRef::Float(number) => number as u64,
-        _ => 0,
     }
 }
 

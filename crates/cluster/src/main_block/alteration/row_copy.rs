@@ -511,9 +511,9 @@ impl RowCopy {
                 value = stored.map_err(|error| target.error_in(&self.new.definition.name, error))?;
             }
             if definition.hidden && definition.auto_increment {
-                self.counts.after_hidden = self.counts.after_hidden.max(number_after(value));
+                self.counts.after_hidden = self.counts.after_hidden.max(value.counted_number().saturating_add(1));
             } else if is_automatic {
-                self.counts.next_number = self.counts.next_number.max(number_after(value));
+                self.counts.next_number = self.counts.next_number.max(value.counted_number().saturating_add(1));
             }
             values.push(value);
         }
@@ -618,18 +618,6 @@ fn key_of(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'
 /// Whether each value of the old column that is not NULL is a value of the new column.
 fn is_same(old: &ColumnDefinition, new: &ColumnDefinition) -> bool {
     old.column_type == new.column_type
-}
-
-/// The number after an AUTO_INCREMENT number; 1 for a negative one.
-fn number_after(value: ValueRef<'_>) -> u64 {
-    match value {
-        ValueRef::Int(value) => u64::try_from(value).map_or(1, |value| value + 1),
-        ValueRef::UInt(value) => value.saturating_add(1),
-        // The conversions saturate.
-        ValueRef::Double(value) => (value as u64).saturating_add(1),
-        ValueRef::Float(value) => (value as u64).saturating_add(1),
-        _ => 1,
-    }
 }
 
 /// The hidden tables of the unique indexes of a table.

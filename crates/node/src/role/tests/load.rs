@@ -161,3 +161,19 @@ fn a_kill_while_queries_of_set_run_leaves_all_rows_or_none() {
         }
     }
 }
+
+#[test]
+fn a_query_of_a_line_reads_all_rows_of_a_virtual_table_that_it_wants() {
+    let mut node = node();
+    node.execute(1, &["USE d", "SET @n = 't'"]);
+    let count = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = @n";
+    let joined = format!("{count} AND TABLE_NAME IN (SELECT TABLE_NAME FROM information_schema.COLUMNS)");
+    for query in [count, &joined] {
+        let load = format!("LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE d.t (id) SET v = ({query})");
+        node.load_by(&load, &["1\n2\n"], &mut |_| {});
+        node.answer(1);
+        node.rows(1);
+        assert_eq!(node.query(2, "SELECT CONCAT(id, '=', v) FROM d.t ORDER BY id"), ["1=1", "2=1"], "{query}");
+        node.execute(2, &["DELETE FROM d.t"]);
+    }
+}

@@ -24,6 +24,7 @@ use crate::NodeConfig;
 mod account;
 mod admission;
 mod alteration;
+mod auto_increment;
 mod composite_keys;
 mod connection;
 mod cursor;

@@ -672,3 +672,18 @@ fn functions_that_give_a_truth_value_are_conditions_of_a_check() {
     }
     assert_eq!((errno("LENGTH(a)"), errno("a")), (Some(3812), Some(3812)));
 }
+
+#[test]
+fn a_database_of_users_with_the_name_of_one_of_the_system_can_be_left() {
+    let mut dictionary = databases();
+    for text in ["DROP DATABASE sys", "RENAME TABLE sys.a TO t.a"] {
+        assert!(error(text, &dictionary).contains("1044"), "{text}");
+    }
+    dictionary.put_database(DatabaseDefinition { name: "sys".into(), collation: CollationId::DEFAULT });
+    for text in ["DROP DATABASE sys", "RENAME TABLE sys.a TO t.a"] {
+        define(text, &dictionary).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    for text in ["RENAME TABLE t.a TO sys.a", "CREATE TABLE sys.a (a INT)", "DROP TABLE sys.a"] {
+        assert!(error(text, &dictionary).contains("1044"), "{text}");
+    }
+}

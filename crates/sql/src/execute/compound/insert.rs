@@ -16,7 +16,7 @@ use junctor_gateway::gateway::{NO_OPERATION, WriteOptions};
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::append_escaped;
+use junctor_model::key::{append_escaped, double_of_key};
 use junctor_model::key_list::for_each_entry;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
@@ -674,6 +674,9 @@ fn auto_increment_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
                 (false, 0) => 0,
                 (false, _) => u64::from_be_bytes(bytes) & !(1 << (key.len() * 8 - 1)),
             }
+        }
+        (None, Some((_, key))) if definition.primary().columns == [auto.index] => {
+            double_of_key(key).and_then(|number| number_of(ValueRef::Double(number))).unwrap_or(0)
         }
         _ => 0,
     }

@@ -57,7 +57,6 @@ const TABLES: &[SchemaTable] = &[
     ("PROCESSLIST", layout::PROCESSLIST, nothing),
     ("PROFILING", layout::PROFILING, nothing),
     ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, referential_constraints),
-    ("RESOURCE_GROUPS", layout::RESOURCE_GROUPS, nothing),
     ("ROLE_COLUMN_GRANTS", layout::ROLE_COLUMN_GRANTS, privilege_rows::role_column_grants),
     ("ROLE_ROUTINE_GRANTS", layout::ROLE_ROUTINE_GRANTS, nothing),
     ("ROLE_TABLE_GRANTS", layout::ROLE_TABLE_GRANTS, privilege_rows::role_table_grants),

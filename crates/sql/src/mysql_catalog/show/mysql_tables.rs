@@ -17,8 +17,6 @@ pub(super) const TABLES: &[SchemaTable] = &[
     ("help_keyword", HELP_KEYWORD, nothing),
     ("help_relation", HELP_RELATION, nothing),
     ("help_topic", HELP_TOPIC, nothing),
-    ("innodb_index_stats", INNODB_INDEX_STATISTICS, nothing),
-    ("innodb_table_stats", INNODB_TABLE_STATISTICS, nothing),
     ("plugin", PLUGIN, nothing),
     ("servers", SERVERS, nothing),
     ("time_zone", TIME_ZONE, time_zones),
@@ -67,26 +65,6 @@ const HELP_CATEGORY: &[Field] =
 const HELP_KEYWORD: &[Field] = &[unsigned("help_keyword_id"), text("name", 64)];
 
 const HELP_RELATION: &[Field] = &[unsigned("help_topic_id"), unsigned("help_keyword_id")];
-
-const INNODB_INDEX_STATISTICS: &[Field] = &[
-    text("database_name", 64),
-    text("table_name", 199),
-    text("index_name", 64),
-    text("last_update", 19),
-    text("stat_name", 64),
-    unsigned("stat_value"),
-    unsigned("sample_size").or_null(),
-    text("stat_description", 1024),
-];
-
-const INNODB_TABLE_STATISTICS: &[Field] = &[
-    text("database_name", 64),
-    text("table_name", 199),
-    text("last_update", 19),
-    unsigned("n_rows"),
-    unsigned("clustered_index_size"),
-    unsigned("sum_of_other_index_sizes"),
-];
 
 /// The named zones of the server. Clients test for rows to learn whether CONVERT_TZ knows names.
 fn time_zones(_: &ShowContext<'_>) -> Vec<Vec<Value>> {

@@ -535,14 +535,6 @@ pub(super) const TABLESPACES_EXTENSIONS: &[Field] = &[text("TABLESPACE_NAME", 26
 pub(super) const OPTIMIZER_TRACE: &[Field] =
     &[long("QUERY"), long("TRACE"), int("MISSING_BYTES_BEYOND_MAX_MEM_SIZE"), int("INSUFFICIENT_PRIVILEGES")];
 
-pub(super) const RESOURCE_GROUPS: &[Field] = &[
-    text("RESOURCE_GROUP_NAME", 64),
-    text("RESOURCE_GROUP_TYPE", 6),
-    int("RESOURCE_GROUP_ENABLED"),
-    long("VCPU_IDS").or_null(),
-    int("THREAD_PRIORITY"),
-];
-
 /// A view cannot call stored routines.
 pub(super) const VIEW_ROUTINE_USAGE: &[Field] = &[
     name("TABLE_CATALOG"),

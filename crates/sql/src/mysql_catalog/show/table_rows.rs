@@ -65,6 +65,8 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
         names.retain(|name| is_open_database(name) || facts.rights.can_see_database(name));
     }
     names.sort();
+    // Users may have created a database before the system had one of the same name.
+    names.dedup();
     names
 }
 
@@ -72,7 +74,15 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
 fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
         let sees = |name: &&str| is_open_table(database, name) || facts.rights.can_see_table(database, name);
-        return Ok(names.into_iter().filter(sees).map(|name| (name.to_owned(), "SYSTEM VIEW")).collect());
+        let mut shown: Vec<_> = names.into_iter().filter(sees).map(|name| (name.to_owned(), "SYSTEM VIEW")).collect();
+        // What users have in a database with the name of one of the system, so that they can rename it.
+        let own = facts.dictionary.tables_of(database).filter(|table| {
+            facts.rights.can_see_table(database, &table.definition.name)
+                && !shown.iter().any(|(name, _)| **name == *table.definition.name)
+        });
+        let own: Vec<_> = own.map(|table| (table.definition.name.to_string(), type_of(&table.definition))).collect();
+        shown.extend(own);
+        return Ok(shown);
     }
     check_database(database, facts)?;
     let sees = |table: &&Arc<TableLayout>| facts.rights.can_see_table(database, &table.definition.name);

@@ -337,6 +337,28 @@ fn a_query_about_one_table_looks_at_no_other() {
 }
 
 #[test]
+fn a_database_of_users_with_the_name_of_one_of_the_system_is_listed_once() {
+    let mut world = World::new();
+    world.dictionary.put_database(DatabaseDefinition { name: "sys".into(), collation: CollationId::DEFAULT });
+    let names = world.with(super::table_rows::database_names);
+    assert_eq!(names.iter().filter(|name| *name == "sys").count(), 1);
+}
+
+#[test]
+fn tables_that_would_hide_what_exists_are_absent() {
+    let world = World::new();
+    for (database, name) in [
+        ("information_schema", "INNODB_TRX"),
+        ("information_schema", "INNODB_TABLES"),
+        ("information_schema", "RESOURCE_GROUPS"),
+        ("mysql", "innodb_table_stats"),
+        ("mysql", "innodb_index_stats"),
+    ] {
+        assert!(world.with(|facts| virtual_table(database, name, facts)).is_none(), "{database}.{name}");
+    }
+}
+
+#[test]
 fn an_index_that_another_one_contains_is_redundant() {
     let mut world = World::new();
     let text = "CREATE TABLE r (a INT, b INT, c INT, PRIMARY KEY (a), KEY one (b), KEY two (b, c), UNIQUE KEY three (b, c), \

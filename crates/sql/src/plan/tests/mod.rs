@@ -159,6 +159,7 @@ fn planned_with(
         profile: &|_| None,
         parameter_values: &[],
         execution_values: &[],
+        numbers_of_execution: true,
         purges: false,
         added_nodes: None,
         notes: None,

@@ -283,7 +283,7 @@ impl TreePlanner<'_> {
             let slot = expression.as_column()?.0;
             columns.iter().find(|(known, _)| *known == slot).map(|(_, column)| column.0)
         };
-        let names = VirtualColumns { position: &position, parameters: first_column };
+        let names = VirtualColumns { position: &position, parameters: self.environment.readable_parameters() };
         let read = VirtualRead {
             source: source.clone(),
             columns: columns.iter().map(|(_, column)| column.0).collect(),
