@@ -281,8 +281,9 @@ impl Value {
 }
 
 impl<'v> ValueRef<'v> {
-    /// The number to which this value of an AUTO_INCREMENT column raises the counter; 0 for one that does not.
-    /// As in MySQL, these are NULL, negative values, and those beyond the integers that the type has exactly.
+    /// The number to which this value of an AUTO_INCREMENT column raises the counter; 0 for one that does
+    /// not. As in MySQL, these are NULL, negative values, and those beyond the integers that the type has
+    /// exactly.
     pub fn counted_number(self) -> u64 {
         match self {
             ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),

@@ -86,8 +86,8 @@ layout! { RecallTables { operation, from } }
 #[derive(Debug)]
 pub struct UnblockTables {
     /// Main's number of the change. `None` means all changes that the block knows: main does so when the node
-    /// introduces itself, because what it has sent to the life before of the node may have come to this one. The
-    /// tables of changes that have begun stay blocked until the next catalog.
+    /// introduces itself, because what it has sent to the life before of the node may have come to this one.
+    /// The tables of changes that have begun stay blocked until the next catalog.
     pub operation: Option<OperationId>,
 }
 

@@ -98,7 +98,7 @@ pub(super) struct Epochs {
     /// The order of the others in chains, in the started epoch.
     late: LateNodes,
     /// Whether the sequencer of the epoch before the started one is lost.
-    has_lost_sequencer: bool,
+    pub has_lost_sequencer: bool,
     /// The oldest snapshot that the mirror knows.
     reported_oldest: CommitNumber,
     slow: SlowNodes,
@@ -154,11 +154,6 @@ impl Epochs {
     /// The order of the others in chains, in the started epoch.
     pub fn late(&self) -> &LateNodes {
         &self.late
-    }
-
-    /// Whether the sequencer of the epoch before the started one is lost.
-    pub fn has_lost_sequencer(&self) -> bool {
-        self.has_lost_sequencer
     }
 
     /// The number that main should ask the log for: a client or main waits for it, and it is stable.
@@ -400,11 +395,6 @@ impl Epochs {
         }
     }
 
-    /// Whether an epoch is about to start at the blocks.
-    fn starts(&self) -> bool {
-        self.orders.iter().any(|order| matches!(order, Order::StartEpoch { .. }))
-    }
-
     fn begin_epoch(&mut self, epoch: Epoch) {
         // The request for the number of main's records may have been lost with the epoch before.
         self.is_number_requested = false;
@@ -413,9 +403,8 @@ impl Epochs {
             Some(_) => self.all_gone.union(&gone),
             None => gone,
         };
-        let is_lost = |before: &Arc<Membership>| self.all_gone.contains(before.sequencer);
-        let before = self.before.as_ref().filter(|before| self.settings.fixed.is_none() && is_lost(before));
-        let lost_sequencer = before.map(|before| before.sequencer);
+        let before = self.before.as_ref().filter(|_| self.settings.fixed.is_none()).map(|before| before.sequencer);
+        let lost_sequencer = before.filter(|node| self.all_gone.contains(*node));
         self.has_lost_sequencer = lost_sequencer.is_some();
         // All of them: a node may return that was gone in the epoch before.
         let gone = self.all_gone.to_words();
@@ -694,7 +683,8 @@ impl MainBlock {
         epochs.publish();
         let gone_before = epochs.all_gone;
         let mut numbered = Vec::new();
-        let (passes, starts) = (!epochs.orders.is_empty(), epochs.starts());
+        let passes = !epochs.orders.is_empty();
+        let starts = epochs.orders.iter().any(|order| matches!(order, Order::StartEpoch { .. }));
         if passes {
             outbox.crash_point(crash_point::NUMBER_PASS.before());
         }

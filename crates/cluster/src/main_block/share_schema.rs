@@ -409,7 +409,7 @@ impl MainBlock {
                 // all blocks had the catalog of its last change. A change without a number is lost with it.
                 let was_welcome = self.share.welcomed_by.replace(life).is_some();
                 // Its changes may have come to the blocks before its welcome.
-                if was_welcome || self.epochs.as_ref().is_some_and(|epochs| epochs.has_lost_sequencer()) {
+                if was_welcome || self.epochs.as_ref().is_some_and(|epochs| epochs.has_lost_sequencer) {
                     self.share.prepared = None;
                     self.share.introductions.push_back((life, self.introduction(epoch)));
                     self.publish_to_next(outbox);

@@ -38,8 +38,8 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
-    /// Number of groups among which the limits of the node are divided. Those of `work` threads have no clients
-    /// of their own, and take nothing from the others.
+    /// Number of groups among which the limits of the node are divided. A `work` thread has no clients of its
+    /// own, so its group takes nothing from the others.
     pub(super) fn sharing_groups(&self) -> usize {
         if self.lending.is_borrower { self.groups } else { self.groups - usize::from(self.lending.count) }
     }

@@ -333,12 +333,7 @@ fn plan_insert_into(
     let of_select = selected.as_ref().is_some_and(|selected| selected.is_volatile);
     let expired = expired_rows(environment, layout)?;
     let action = if expired.is_some() { WriteAction::InsertOrClaim } else { conflict.action() };
-    let program = WriteProgram {
-        unique_entries: unique_entries(environment.dictionary, definition, None)?,
-        foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
-        rules: environment.rules,
-        ..WriteProgram::new(layout, action, Access::PrimaryKeys)
-    };
+    let program = insert_program(environment, layout, action)?;
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let auto = auto_column(definition, environment.numbers);
     let order = evaluation_order(definition, &targets);
@@ -368,6 +363,20 @@ fn plan_insert_into(
         returning,
     };
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
+}
+
+fn insert_program(
+    environment: &Environment<'_>,
+    layout: &Arc<TableLayout>,
+    action: WriteAction,
+) -> Result<WriteProgram> {
+    let definition = &layout.definition;
+    Ok(WriteProgram {
+        unique_entries: unique_entries(environment.dictionary, definition, None)?,
+        foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
+        rules: environment.rules,
+        ..WriteProgram::new(layout, action, Access::PrimaryKeys)
+    })
 }
 
 /// The order of the columns in which MySQL finds the first wrong value; `None` for that of the table.
@@ -699,8 +708,8 @@ pub(super) fn row_of_parameters(
     complete(definition, row, modes, warnings)
 }
 
-/// Puts error 3144 in place of the values of JSON columns that are binary strings. The parameters are columns of
-/// a query with this header.
+/// Puts error 3144 in place of the values of JSON columns that are binary strings. The parameters are columns
+/// of a query with this header.
 fn refuse_bytes_as_documents(
     definition: &TableDefinition,
     parameters: &[(ColumnNumber, u16)],
