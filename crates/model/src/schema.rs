@@ -1,5 +1,5 @@
-//! Tables: columns, types, indexes and partitions. Also the dictionary, an immutable snapshot of all tables.
-//! In one file, because the dictionary answers from the definitions, whose parts refer to each other.
+//! The definitions of tables and the dictionary, an immutable snapshot of all of them, in one long file
+//! because the dictionary answers from the definitions, whose parts refer to each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -128,7 +128,7 @@ impl Member {
     }
 
     /// The number of ldm and tc instances of the node with the sequencer, which all others must have, too.
-    /// `None` while nobody is a member.
+    /// `None` while this life of that node is no member, or has not reported them.
     fn needed_instances(&self, membership: &Membership) -> Option<(u16, u16)> {
         let record = membership.record(membership.sequencer).filter(|record| record.is_member())?;
         if record.node == self.settings.own {

@@ -1,4 +1,4 @@
-//! What the catalog shows to accounts with few rights.
+//! Accounts with few rights read the catalog.
 
 use super::*;
 

@@ -75,7 +75,7 @@ impl StatementContext<'_, '_> {
         if !disturbs || !plan.only_reads_tables() || !self.session.is_movable() {
             return None;
         }
-        // Of the blocks of a node that is cut off, only those with clients know it.
+        // A `work` block has no clients, so it does not notice that the node is cut off. It would answer.
         if self.engine.gateway.check_host().is_err() {
             return None;
         }

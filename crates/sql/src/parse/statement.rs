@@ -1,6 +1,6 @@
-//! The syntax tree of statements: queries, changes of rows and session statements. Definitions of tables and
-//! databases are in [`super::definition`]. The file is long, because nearly all users of the tree match on
-//! several of its parts.
+//! The syntax tree of queries, changes of rows and session statements, in one long file because nearly all
+//! users of the tree match on several of its parts. Definitions of tables and databases are in
+//! [`super::definition`].
 
 use super::account::{AccountReference, AccountStatement};
 use super::definition::{

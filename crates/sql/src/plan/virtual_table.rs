@@ -35,7 +35,7 @@ pub struct VirtualRead {
     pub source: VirtualSource,
     /// The positions of the columns whose values are read.
     pub columns: Vec<u16>,
-    /// What the rows must satisfy.
+    /// Equalities that all rows of the answer satisfy.
     pub equalities: Vec<VirtualEquality>,
 }
 

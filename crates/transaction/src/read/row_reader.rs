@@ -537,8 +537,8 @@ fn emit_each<const MARKS_MISSING: bool>(
     encode: impl Fn(RowView<'_>, &mut Vec<u8>),
 ) -> Option<usize> {
     let StoredBatch { store, images, view } = *batch;
-    // Computed before the loop, whose registers would otherwise hold `position` and `view`. A position has
-    // room for a row.
+    // Computed before the loop, whose registers would otherwise hold `position` and `view`. At least one
+    // row is emitted, so that a read makes progress.
     let wanted = view.rows_max.saturating_sub(position.rows).max(1);
     let mut left = wanted;
     let mut rest = images.iter();

@@ -1,4 +1,4 @@
-//! What the planner tells the providers of virtual tables.
+//! The planner passes columns and equalities of a query to the providers of virtual tables.
 
 use std::cell::RefCell;
 
