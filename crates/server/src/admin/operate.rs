@@ -334,6 +334,29 @@ fn await_restart(session: &mut Session, node: &Node, timeout: Duration, progress
     Ok(())
 }
 
+/// Asks a node to restart once the cluster can do without it, and returns what it was before. The node decides by
+/// its own links: it may not hear a node yet that has just returned to the node of this session. So its refusal counts
+/// only when the time is over.
+fn begin_restart(session: &mut Session, id: u8, is_own: bool, timeout: Duration) -> Result<Node> {
+    let deadline = Instant::now() + timeout;
+    let what = format!("the cluster cannot do without node {id}");
+    let may_restart = |nodes: &[Node]| obstacle(nodes).is_none() && find(nodes, id).is_ok_and(Node::is_known);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let nodes = await_nodes(session, left, &what, may_restart)?;
+        match request(session, "RESTART", id, (false, is_own)) {
+            Ok(()) => return find(&nodes, id).cloned(),
+            Err(error) if is_temporary(&*error) && Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether a node refuses to stop because of the nodes that it hears now.
+fn is_temporary(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref::<ServerError>().is_some_and(|error| error.code() == 1296)
+}
+
 /// `junctor admin rolling-restart`.
 pub fn rolling_restart(options: &RollingOptions) -> Result<()> {
     let RollingOptions { timeout, common } = options;
@@ -349,12 +372,8 @@ pub fn rolling_restart(options: &RollingOptions) -> Result<()> {
     let own = nodes::own(&mut session)?;
     order.sort_by_key(|node| (node.id == own, node.rank()));
     for Node { id, .. } in &order {
-        let what = format!("the cluster cannot do without node {id}");
-        let may_restart = |nodes: &[Node]| obstacle(nodes).is_none() && find(nodes, *id).is_ok_and(Node::is_known);
-        let nodes = await_nodes(&mut session, timeout, &what, may_restart)?;
-        let target = find(&nodes, *id)?;
-        request(&mut session, "RESTART", *id, (false, *id == own))?;
-        await_restart(&mut session, target, timeout, &progress)?;
+        let target = begin_restart(&mut session, *id, *id == own, timeout)?;
+        await_restart(&mut session, &target, timeout, &progress)?;
     }
     let what = "the cluster is not whole";
     let ids: Vec<u8> = order.iter().map(|node| node.id).collect();
@@ -372,6 +391,12 @@ mod tests {
         let (roles, state, is_durable) = (String::new(), state.to_owned(), group.is_some());
         let (has_office, is_voter, is_linked) = (false, false, true);
         Node { id: 2, roles, state, group, is_durable, has_office, is_voter, is_linked, incarnation, epoch }
+    }
+
+    #[test]
+    fn a_rolling_restart_asks_again_after_a_refusal_by_the_links_of_the_node_only() {
+        assert!(is_temporary(&ServerError::of(1296)));
+        assert!(!is_temporary(&ServerError::of(3707)) && !is_temporary(&std::io::Error::other("refused")));
     }
 
     #[test]
