@@ -1416,6 +1416,8 @@ EXCUSES = [
     ("a hexadecimal literal of CASE and its kin is stored as a text", lambda f, s, o, t: has_operand(s.root, CHOICES, {"hex"}) and is_write(s) and o.number in (1265, 1366)),
     ("CHAR ... USING with an invalid character is NULL in strict mode", of({"CHAR"}, lambda f, s, o, t: "CHAR" in s.names() and f.startswith("value") and 1300 in numbers_of(o) & numbers_of(t) and " USING " in s.text())),
     ("CONVERT ... USING gives ? silently, and NULL for bytes that are no text", of({"CONVERT USING"}, lambda f, s, o, t: "CONVERT USING" in s.names() and (f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1977} or f.startswith(("value", "warnings")) and 1300 in numbers_of(o)))),
+    ("MariaDB refuses a character that latin1 lacks, before it stores the text as a geometry", lambda f, s, o, t: (o.number, t.number) == (1416, 1977) and "CONVERT USING" in s.names()),
+    ("MySQL takes decoded bytes beside a text without a test, MariaDB writes ? for each wrong one", of({"FROM_BASE64"}, lambda f, s, o, t: f.startswith(("value", "warnings")) and 1300 in numbers_of(t) - numbers_of(o))),
     ("bytes that are no text of a narrow character set are error 1366", beyond_ascii),
     ("MariaDB notes that it cuts a key of a column that becomes longer", lambda f, s, o, t: "alter" in s.features and f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1071}),
     ("a hexadecimal literal gives way to the collation of a column in IN, error 1271 in MariaDB", lambda f, s, o, t: (o.kind, t.number) == ("rows", 1271) and "IN" in s.names() and "0x" in s.text()),
