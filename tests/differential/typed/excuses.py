@@ -1418,6 +1418,7 @@ EXCUSES = [
     ("CONVERT ... USING gives ? silently, and NULL for bytes that are no text", of({"CONVERT USING"}, lambda f, s, o, t: "CONVERT USING" in s.names() and (f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1977} or f.startswith(("value", "warnings")) and 1300 in numbers_of(o)))),
     ("MariaDB refuses a character that latin1 lacks, before it stores the text as a geometry", lambda f, s, o, t: (o.number, t.number) == (1416, 1977) and "CONVERT USING" in s.names()),
     ("MySQL takes decoded bytes beside a text without a test, MariaDB writes ? for each wrong one", of({"FROM_BASE64"}, lambda f, s, o, t: f.startswith(("value", "warnings")) and 1300 in numbers_of(t) - numbers_of(o))),
+    ("MariaDB cuts the least and greatest of bytes at the number of the text's characters", of({"MIN", "MAX"}, lambda f, s, o, t: f.startswith("value") and " USING binary)" in s.text())),
     ("bytes that are no text of a narrow character set are error 1366", beyond_ascii),
     ("MariaDB notes that it cuts a key of a column that becomes longer", lambda f, s, o, t: "alter" in s.features and f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1071}),
     ("a hexadecimal literal gives way to the collation of a column in IN, error 1271 in MariaDB", lambda f, s, o, t: (o.kind, t.number) == ("rows", 1271) and "IN" in s.names() and "0x" in s.text()),
