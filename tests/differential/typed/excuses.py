@@ -1429,6 +1429,7 @@ EXCUSES = [
     ("MariaDB has crashed", lambda f, s, o, t: f.startswith("lost") and t.kind == "lost" and o.kind != "lost"),
     ("a parameter that is NULL is a number in BETWEEN here, and has the type of its place in MySQL", of({"BETWEEN"}, lambda f, s, o, t: s.prepared and "BETWEEN" in s.names() and kind_of(f) in ("value", "rows", "warnings") and any(kind == NULL for kind, _ in s.sent()[1] or ()))),
     ("MAKE_SET of a CONV with a wrong base is its operand in MariaDB", of({"MAKE_SET"}, lambda f, s, o, t: {"MAKE_SET", "CONV"} <= s.names() and f.startswith("value"))),
+    ("MAKE_SET has the text of a part whose place is NULL in MariaDB", of({"MAKE_SET"}, lambda f, s, o, t: bool(s.names() & {"SUBSTR", "SUBSTRING", "MID"}) and "NULL" in s.text() and f.startswith("value"))),
     ("a text that is a number is no member of a SET, also with IGNORE", lambda f, s, o, t: f.startswith("affected") and is_write(s) and 1265 in numbers_of(o) & numbers_of(t) and any(kind.startswith("SET(") for kind in s.types())),
     ("bytes become a document of their type, and no text in MariaDB", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1366) and "JSON" in s.types()),
     ("a number that ALTER TABLE makes a member has its text, and columns that are generated from it", lambda f, s, o, t: "alter" in s.features and f.startswith("value") and bool(s.sources) and bool(re.search(r" MODIFY \w+ (ENUM|SET)\(", s.text()))),
