@@ -84,6 +84,23 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         {
             write_expression(&operands[0], parameters, out);
         }
+        Node::Call(function, operands)
+            if matches!(function.name, "CAST DATE" | "CAST TIME" | "CAST DATETIME" | "CAST YEAR" | "CAST JSON") =>
+        {
+            let target = function.name["CAST ".len()..].to_ascii_lowercase();
+            let digits = match operands.get(1).and_then(Expression::as_constant) {
+                Some(Value::Int(digits @ 1..)) => format!("({digits})"),
+                _ => String::new(),
+            };
+            prefixed("cast(", &operands[0], &format!(" as {target}{digits})"), parameters, out);
+        }
+        Node::Call(function, operands) if function.name == "EXTRACT" && operands.len() == 2 => {
+            let unit = match operands[1].as_constant() {
+                Some(Value::Bytes(unit)) => String::from_utf8_lossy(unit).to_ascii_lowercase(),
+                _ => String::new(),
+            };
+            prefixed(&format!("extract({unit} from "), &operands[0], ")", parameters, out);
+        }
         Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),
         _ => write_predicate(expression, parameters, out),
     }

@@ -145,8 +145,8 @@ pub struct ResultType {
     pub zero_fill: u8,
     /// Whether the value is an integer of a TINYINT, SMALLINT or MEDIUMINT, which a FLOAT holds.
     pub is_narrow: bool,
-    /// Whether it is a column of UNSIGNED DECIMAL, FLOAT or DOUBLE. An integer that is computed from it is
-    /// unsigned.
+    /// Whether it is a column of UNSIGNED DECIMAL, FLOAT or DOUBLE, or a decimal computed from unsigned
+    /// numbers. An integer that is computed from it is unsigned.
     pub is_unsigned: bool,
     /// Whether the value can be NULL.
     pub nullable: bool,
@@ -241,6 +241,11 @@ impl ResultType {
                 }
             }
         }
+    }
+
+    /// Whether it is a number whose type is unsigned.
+    pub(crate) fn has_no_sign(&self) -> bool {
+        self.is_unsigned || matches!(self.kind, Kind::UInt | Kind::Bit | Kind::Year)
     }
 
     /// A JSON document.

@@ -31,6 +31,7 @@ pub mod geometry;
 pub mod password;
 pub mod scratch;
 pub mod session_call;
+pub mod user_value;
 pub mod temporal;
 pub mod time_to_live;
 pub mod store;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::access::AccessControl;
 use crate::collation::{CharacterSet, CollationId};
-use crate::decimal;
 use crate::error::{Error, Result};
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
@@ -107,12 +106,9 @@ impl ColumnDefinition {
                         let signed = i64::try_from(number).map(ValueRef::Int);
                         signed.unwrap_or(ValueRef::UInt(number.clamp(0, u64::MAX.into()) as u64))
                     }
-                    // The number of a moment is rounded first: a negative one has all bits, a negative
+                    // Seconds are rounded with their carry. A negative number has all bits, a negative
                     // decimal none.
-                    ValueRef::Temporal(moment) => match moment.as_number() {
-                        ValueRef::Decimal(number) => ValueRef::Int(decimal::to_integer(number) as i64),
-                        number => number,
-                    },
+                    ValueRef::Temporal(moment) => moment.as_rounded_number(),
                     ValueRef::Double(number) => ValueRef::Double(number.round_ties_even()),
                     ValueRef::Float(number) => ValueRef::Double(f64::from(number).round_ties_even()),
                     value => value,

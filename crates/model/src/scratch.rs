@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
 use crate::session_call::SessionCalls;
 use crate::temporal::{Parts, Temporal, TemporalKind, ValueRules, add_seconds};
+use crate::user_value::UserValue;
 use crate::value::{ChoiceRef, ChoiceText, Value, ValueRef};
 use bumpalo::Bump;
 
@@ -62,7 +63,7 @@ pub struct Scratch {
     /// Values that [`Scratch::cached`] has made, the newest last.
     cache: RefCell<Vec<Cached>>,
     /// User variables that the statement has assigned, each once.
-    assigned: RefCell<Vec<(Box<str>, Value)>>,
+    assigned: RefCell<Vec<(Box<str>, UserValue)>>,
     /// The calls of the current row that the session carries out.
     session_calls: SessionCalls,
     /// Sequences of random numbers, the oldest first.
@@ -270,7 +271,7 @@ impl Scratch {
     }
 
     /// Assigns a user variable, whose name is in lower case.
-    pub fn assign(&self, name: &str, value: Value) {
+    pub fn assign(&self, name: &str, value: UserValue) {
         let mut assigned = self.assigned.borrow_mut();
         match assigned.iter_mut().find(|(known, _)| **known == *name) {
             Some((_, old)) => *old = value,
@@ -283,7 +284,7 @@ impl Scratch {
     pub fn assigned(&self, name: &str) -> Result<Option<ValueRef<'_>>> {
         let assigned = self.assigned.borrow();
         let found = assigned.iter().find(|(known, _)| **known == *name);
-        found.map(|(_, value)| self.keep_until_next_row(value)).transpose()
+        found.map(|(_, found)| self.keep_until_next_row(&found.value)).transpose()
     }
 
     /// Whether the statement has assigned user variables.
@@ -293,17 +294,17 @@ impl Scratch {
     }
 
     /// Removes and returns the user variables that the statement has assigned.
-    pub fn take_assigned(&mut self) -> Vec<(Box<str>, Value)> {
+    pub fn take_assigned(&mut self) -> Vec<(Box<str>, UserValue)> {
         std::mem::take(self.assigned.get_mut())
     }
 
     /// A copy of the user variables that the statement has assigned.
-    pub fn copy_assigned(&self) -> Vec<(Box<str>, Value)> {
+    pub fn copy_assigned(&self) -> Vec<(Box<str>, UserValue)> {
         self.assigned.borrow().clone()
     }
 
     /// Takes back assignments: replaces the user variables that the statement has assigned.
-    pub fn restore_assigned(&self, assigned: Vec<(Box<str>, Value)>) {
+    pub fn restore_assigned(&self, assigned: Vec<(Box<str>, UserValue)>) {
         *self.assigned.borrow_mut() = assigned;
     }
 

@@ -1311,6 +1311,20 @@ def digits_of_day(found, statement, ours, theirs):
     return is_write(statement) and has_day and (is_longer or same_numbers(found, statement, ours, theirs))
 
 
+def divided_whole(found, statement, ours, theirs):
+    """DIV of a rounded day, time, ENUM or SET: of a double, which has a sign, and of an unsigned integer in MariaDB."""
+    divided = (node for node in nodes(statement.root, {"DIV"}) if isinstance(node.operands[0], Form) and node.operands[0].name in ROUNDING)
+    is_rounded = any(family(operand) in TEMPORAL_FAMILIES | {"choice"} for node in divided for operand in node.operands[0].operands[:1])
+    return is_rounded and found == "type: integer, theirs unsigned integer"
+
+
+def day_as_time(found, statement, ours, theirs):
+    """EXTRACT of hours and less from a text of a day alone, which is no time in MySQL: NULL, also for a NOT NULL column."""
+    calls = [node.text() for node in nodes(statement.root, {"EXTRACT"})] or [statement.text()]
+    is_day = any(re.search(r"(HOUR|MINUTE|SECOND)(_\w+)? FROM '\d{4}-\d\d-\d\d'", text) or re.search(r"\(MICROSECOND FROM '\d{4}-\d\d-\d\d'", text) for text in calls)
+    return is_write(statement) and (ours.number, theirs.kind) == (1048, "ok") and is_day
+
+
 def shorter_default(found, statement, ours, theirs):
     """A default with a double in a FLOAT column, of which MariaDB keeps six digits after an ALTER TABLE: no duplicate of
     a row before."""
@@ -1716,6 +1730,8 @@ EXCUSES = [
     ("CEIL and FLOOR of a wide double have an exponent in a text, all digits in MariaDB", wide_whole),
     ("a logarithm that is NULL is out of range in MariaDB's groups", logarithm_in_groups),
     ("CEIL and its kin of a day or time are numbers, also beside a day or time", rounded_day),
+    ("CEIL and its kin of a day, ENUM or SET are doubles, whose integer quotient has a sign", divided_whole),
+    ("a text of a day is no time in MySQL, and its start in MariaDB", day_as_time),
     ("a sum of a day or time has the digits of its type in a text, six in MariaDB", digits_of_day),
     ("MariaDB cuts the double of a default after ALTER TABLE", shorter_default),
     ("a constant default is evaluated for each row, and once in MariaDB", lambda f, s, o, t: f.startswith("warnings") and is_write(s) and numbers_of(o) - numbers_of(t) == {1259} and numbers_of(t) <= numbers_of(o) and any(any(nodes(source, {"UNCOMPRESS", "UNCOMPRESSED_LENGTH"})) for source in s.sources.values())),

@@ -21,7 +21,7 @@ RESULTS = {
     "CAST FLOAT": "double",
 }
 # Functions that give one of some operands, with the first of them.
-ONE_OF = {"COALESCE": 0, "IFNULL": 0, "NULLIF": 0, "IF": 1, "CASE": 1, "LEAST": 0, "GREATEST": 0, "MIN": 0, "MAX": 0}
+ONE_OF = {"COALESCE": 0, "IFNULL": 0, "IF": 1, "CASE": 1, "LEAST": 0, "GREATEST": 0, "MIN": 0, "MAX": 0}
 # MySQL computes with them as texts, whatever the operands are.
 OPEN = {"ADDTIME", "SUBTIME", "DATE_ADD", "DATE_SUB", "INTERVAL", "STR_TO_DATE"}
 # Maximum length of a difference in which values are looked for.
@@ -86,6 +86,9 @@ def family(node):
         return node.family or "unknown"
     if not isinstance(node, Form):
         return "unknown"
+    if node.name == "NULLIF":
+        # The second operand is only compared.
+        return family(node.operands[0])
     if node.name in ONE_OF:
         found = {family(operand) for operand in node.operands[ONE_OF[node.name]:]} - {"null"}
         return found.pop() if len(found) == 1 else "unknown"

@@ -5,7 +5,7 @@ use junctor_model::value::{Decimal, Value};
 
 use crate::decimal::DECIMAL_SCALE_MAX;
 use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
-use crate::result_type::{DIVISION_SCALE_INCREMENT, Kind, ResultType};
+use crate::result_type::{DECIMAL_PRECISION_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
 
 /// Maximum number of characters of a BIGINT, including its sign.
 const INTEGER_LENGTH_MAX: u32 = 21;
@@ -103,6 +103,14 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
     if is_inexact(left) || is_inexact(right) {
         return ResultType { decimals, ..ResultType::double() };
     }
+    // A difference of unsigned numbers may be negative.
+    let is_unsigned = match operator {
+        ArithmeticOperator::Subtract => false,
+        ArithmeticOperator::Remainder => left.has_no_sign(),
+        _ => left.has_no_sign() && right.has_no_sign(),
+    };
+    let decimal = |precision, scale| ResultType { is_unsigned, ..ResultType::unbounded_decimal(precision, scale) };
+    let bounded = |precision: u32, scale| decimal(precision.min(DECIMAL_PRECISION_MAX), scale);
     let (left_digits, right_digits) = (left.integer_digits(), right.integer_digits());
     let scale_max = left.scale().max(right.scale());
     let integers = left.kind != Kind::Decimal && right.kind != Kind::Decimal;
@@ -110,18 +118,16 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
         ArithmeticOperator::Remainder if integers => {
             ResultType::integer(left.kind == Kind::UInt, left.length.max(right.length).max(1))
         }
-        ArithmeticOperator::Remainder => {
-            ResultType::decimal(left_digits.max(right_digits) + u32::from(scale_max), scale_max)
-        }
+        ArithmeticOperator::Remainder => bounded(left_digits.max(right_digits) + u32::from(scale_max), scale_max),
         ArithmeticOperator::Multiply if integers => {
             ResultType::integer(unsigned, (left.length + right.length).clamp(1, INTEGER_LENGTH_MAX))
         }
         ArithmeticOperator::Multiply => {
             let scale = (left.scale() + right.scale()).min(DECIMAL_SCALE_MAX);
-            ResultType::decimal(left_digits + right_digits + u32::from(scale), scale)
+            bounded(left_digits + right_digits + u32::from(scale), scale)
         }
         _ if integers => ResultType::integer(unsigned, (left.length.max(right.length) + 1).min(INTEGER_LENGTH_MAX)),
-        _ => ResultType::unbounded_decimal(left_digits.max(right_digits) + 1 + u32::from(scale_max), scale_max),
+        _ => decimal(left_digits.max(right_digits) + 1 + u32::from(scale_max), scale_max),
     }
 }
 
@@ -134,7 +140,8 @@ fn division_type(left: &ResultType, right: &ResultType, increment: u8) -> Result
     }
     let scale = left.scale().saturating_add(increment).min(DECIMAL_SCALE_MAX);
     let integer_digits = left.integer_digits() + u32::from(right.scale());
-    ResultType::decimal(integer_digits + u32::from(scale), scale)
+    let is_unsigned = left.has_no_sign() && right.has_no_sign();
+    ResultType { is_unsigned, ..ResultType::decimal(integer_digits + u32::from(scale), scale) }
 }
 
 /// The digits after the point that an operand gives a double.

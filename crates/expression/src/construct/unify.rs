@@ -39,7 +39,8 @@ pub(crate) fn unify<'e>(
         Kind::Decimal => {
             let scale = of_kind().map(|result| result.scale()).max().unwrap_or(0);
             let integer_digits = of_kind().map(|result| result.integer_digits()).max().unwrap_or(0);
-            ResultType::decimal(integer_digits + u32::from(scale), scale)
+            let is_unsigned = of_kind().all(|result| result.has_no_sign());
+            ResultType { is_unsigned, ..ResultType::decimal(integer_digits + u32::from(scale), scale) }
         }
         Kind::Double | Kind::Float => {
             // A double without a fixed number of digits has 31.

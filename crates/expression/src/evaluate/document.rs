@@ -97,7 +97,7 @@ pub(super) fn temporal_of(document: &[u8], kind: TemporalKind, scratch: &Scratch
             Some(Read::from_parts(kind, value.parts()))
         }
         // Digits alone are no TIME.
-        Json::String(text) if wants_time => text.contains(&b':').then(|| parse_time(text)),
+        Json::String(text) if wants_time => text.contains(&b':').then(|| parse_time(text, None)),
         Json::String(text) => Some(parse_date_time(text, DateRules::FUZZY)),
         _ => None,
     };

@@ -20,9 +20,8 @@ pub(crate) fn to_date_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Tem
         ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(moment_of(value, scratch)),
         ValueRef::Temporal(value) => return Ok(moment_of_year(value)),
         ValueRef::Null => Read::from_parts(TemporalKind::DateTime, Parts::default()),
-        // Keys are made without the zone of the session, so a comparison does not read an offset from UTC.
-        ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY),
-        ValueRef::Choice(choice) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
+        ValueRef::Bytes(text) => parse_date_time(text, scratch.value_rules().fuzzy_dates()),
+        ValueRef::Choice(choice) => parse_date_time(&choice.to_choice().text, scratch.value_rules().fuzzy_dates()),
         number => {
             let (whole, nanoseconds, negative) = number_parts(number);
             parse_number(if negative { whole.min(-1) } else { whole }, nanoseconds, DateRules::FUZZY)
@@ -52,8 +51,8 @@ pub(crate) fn to_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Temporal
     let read = match value {
         ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(value.to_time()),
         ValueRef::Null => Read::from_parts(TemporalKind::Time, Parts::default()),
-        ValueRef::Bytes(text) => parse_time(text),
-        ValueRef::Choice(choice) => parse_time(&choice.to_choice().text),
+        ValueRef::Bytes(text) => parse_time(text, Some(scratch.value_rules().zone())),
+        ValueRef::Choice(choice) => parse_time(&choice.to_choice().text, Some(scratch.value_rules().zone())),
         number => {
             let (whole, nanoseconds, negative) = number_parts(number);
             parse_time_number(whole, negative, nanoseconds)
@@ -85,9 +84,11 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
             Some(read) => read,
             None => return Ok(None),
         },
-        (ValueRef::Bytes(text), TemporalKind::Time) => parse_time(text),
+        (ValueRef::Bytes(text), TemporalKind::Time) => parse_time(text, Some(scratch.value_rules().zone())),
         (ValueRef::Bytes(text), _) => parse_date_time(text, scratch.value_rules().fuzzy_dates()),
-        (ValueRef::Choice(choice), TemporalKind::Time) => parse_time(&choice.to_choice().text),
+        (ValueRef::Choice(choice), TemporalKind::Time) => {
+            parse_time(&choice.to_choice().text, Some(scratch.value_rules().zone()))
+        }
         (ValueRef::Choice(choice), _) => parse_date_time(&choice.to_choice().text, scratch.value_rules().fuzzy_dates()),
         (number, TemporalKind::Time) => {
             let (whole, nanoseconds, negative) = number_parts(number);

@@ -114,7 +114,11 @@ impl<'r> Call<'r> {
     /// The name in lower case, as messages have it.
     fn function_name(&self) -> String {
         match &self.expression.node {
-            Node::Call(function, _) => function.name.to_ascii_lowercase(),
+            // MySQL has CAST to JSON as a function `cast_as_json`.
+            Node::Call(function, _) => match function.name.strip_prefix("CAST ") {
+                Some(target) => format!("cast_as_{}", target.to_ascii_lowercase()),
+                None => function.name.to_ascii_lowercase(),
+            },
             _ => String::new(),
         }
     }

@@ -33,7 +33,10 @@ fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
         Kind::Decimal if operand.integer_digits() < BIGINT_DIGITS => {
             ResultType::integer(operand.is_unsigned, operand.integer_digits() + 2)
         }
-        Kind::Decimal => ResultType::decimal(operand.integer_digits() + 1, 0),
+        Kind::Decimal => {
+            let is_unsigned = operand.is_unsigned;
+            ResultType { is_unsigned, ..ResultType::decimal(operand.integer_digits() + 1, 0) }
+        }
         _ => ResultType::double(),
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
@@ -49,7 +52,8 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
         Kind::Int | Kind::UInt | Kind::Bit | Kind::Year => operand.as_number(),
         Kind::Decimal => {
             let scale = places.unwrap_or(operand.scale()).min(DECIMAL_SCALE_MAX);
-            ResultType::decimal(operand.integer_digits() + 1 + u32::from(scale), scale)
+            let is_unsigned = operand.is_unsigned;
+            ResultType { is_unsigned, ..ResultType::decimal(operand.integer_digits() + 1 + u32::from(scale), scale) }
         }
         _ => ResultType { decimals: places.unwrap_or(DECIMALS_NOT_FIXED), ..ResultType::double() },
     };

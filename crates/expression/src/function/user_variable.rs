@@ -1,6 +1,7 @@
 //! User variables that the statement itself assigns. The value of other variables is an implicit parameter.
 
 use junctor_model::error::Result;
+use junctor_model::user_value::UserValue;
 use junctor_model::value::ValueRef;
 
 use super::{Call, Function, TypedCall, Volatility, function};
@@ -35,7 +36,8 @@ fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
 fn assign(call: Call<'_>) -> Result<ValueRef<'_>> {
     let value = call.rounded(1)?;
     if let Some(name) = call.text(0)? {
-        call.scratch().assign(&String::from_utf8_lossy(name), value.to_value());
+        let collation = call.arguments[1].result.collation;
+        call.scratch().assign(&String::from_utf8_lossy(name), UserValue::new(value.to_value(), collation));
     }
     Ok(value)
 }

@@ -255,6 +255,13 @@ impl Temporal {
         }
     }
 
+    /// [`Self::as_number`] of the value with its seconds rounded to whole ones, half up, with their carry. A
+    /// value that has no successor keeps its seconds.
+    pub fn as_rounded_number(self) -> ValueRef<'static> {
+        let parts = rounded(self.kind, self.parts(), 0, 0).0.unwrap_or(self.parts());
+        Temporal::from_parts(self.kind, 0, &parts).as_number()
+    }
+
     /// [`Self::as_number`] as a double.
     pub fn to_double(self) -> f64 {
         let parts = self.parts();

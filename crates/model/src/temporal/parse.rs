@@ -188,8 +188,9 @@ fn scan(text: &[u8]) -> Option<Scan> {
     Some(scan)
 }
 
-/// A time: `hh:mm:ss`, `d hh:mm:ss`, `hhmmss`, or the time of a DATETIME.
-pub fn parse_time(text: &[u8]) -> Read {
+/// A time: `hh:mm:ss`, `d hh:mm:ss`, `hhmmss`, or the time of a DATETIME, which may have an offset from UTC
+/// if a zone is given.
+pub fn parse_time(text: &[u8], zone: Option<Zone>) -> Read {
     let mut text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');
     if negative {
@@ -199,7 +200,7 @@ pub fn parse_time(text: &[u8]) -> Read {
         return Read::failed(TRUNCATED);
     }
     if text.len() >= DATE_TIME_BYTES_MIN
-        && let Some(read) = time_of_date_time(text)
+        && let Some(read) = time_of_date_time(text, zone)
     {
         return read;
     }
@@ -286,9 +287,9 @@ fn scan_date_time(text: &[u8]) -> Option<Scan> {
 }
 
 /// The time of a text that has a day and a time, which must be valid; `None` for other texts.
-fn time_of_date_time(text: &[u8]) -> Option<Read> {
+fn time_of_date_time(text: &[u8], zone: Option<Zone>) -> Option<Read> {
     let scan = scan_date_time(text)?;
-    let read = read_scan(text, &scan, DateRules::FUZZY);
+    let read = read_scan(text, &scan, DateRules { zone, ..DateRules::FUZZY });
     let Some(parts) = read.parts else { return Some(Read::failed(read.defects)) };
     let time = Parts { year: 0, month: 0, day: 0, ..parts };
     Some(Read { parts: Some(time), kind: TemporalKind::Time, ..read })

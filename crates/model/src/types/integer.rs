@@ -9,7 +9,6 @@ use crate::row_encoding::wire_type;
 use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
-use crate::temporal::{Temporal, rounded};
 use crate::value::{Value, ValueRef};
 
 pub(super) struct Integer;
@@ -129,11 +128,10 @@ impl TypeDescriptor for Integer {
             ValueRef::Json(_) => {
                 return self.store(data_type, ValueRef::Bytes(to_text(value, scratch)?), target, scratch);
             }
-            other => match other.as_number() {
-                // Seconds are rounded with their carry, not the digits of the number.
-                ValueRef::Decimal(_) if matches!(other, ValueRef::Temporal(_)) => rounded_number(other),
-                number => return self.store(data_type, number, target, scratch),
-            },
+            ValueRef::Temporal(moment) => {
+                return self.store(data_type, moment.as_rounded_number(), target, scratch);
+            }
+            other => return self.store(data_type, other.as_number(), target, scratch),
         };
         store(data_type, number, target, scratch)
     }
@@ -161,16 +159,6 @@ pub(super) fn store<'r>(
         target.out_of_range(scratch)?;
     }
     Ok(if data_type.unsigned { ValueRef::UInt(stored as u64) } else { ValueRef::Int(stored as i64) })
-}
-
-/// The number of a temporal value whose seconds are rounded to whole ones.
-fn rounded_number(value: ValueRef<'_>) -> i128 {
-    let ValueRef::Temporal(value) = value else { return 0 };
-    let parts = rounded(value.kind, value.parts(), 0, 0).0.unwrap_or(value.parts());
-    match Temporal::from_parts(value.kind, 0, &parts).as_number() {
-        ValueRef::Int(number) => number.into(),
-        _ => 0,
-    }
 }
 
 fn parsed(text: &[u8], target: &StoreTarget<'_>, scratch: &Scratch) -> Result<i128> {

@@ -189,7 +189,7 @@ impl TemporalType {
             ValueRef::Temporal(value) if value.kind != TemporalKind::Year => {
                 Read::from_parts(self.kind, value.parts()).checked(if is_time { DateRules::FUZZY } else { rules })
             }
-            ValueRef::Bytes(text) if is_time => parse_time(text),
+            ValueRef::Bytes(text) if is_time => parse_time(text, rules.zone),
             ValueRef::Bytes(text) => parse_date_time(text, rules),
             ValueRef::Choice(choice) => self.read(ValueRef::Bytes(&choice.to_choice().text), rules),
             number => {

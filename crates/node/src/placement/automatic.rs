@@ -13,8 +13,7 @@
 //! | 32 | 1 | 1 | 17 | 13 | 0 | 0 | 0 |
 //! | 64 | 1 | 1 | 35 | 27 | 0 | 0 | 0 |
 //! | 128 | 1 | 1 | 72 | 54 | 0 | 0 | 0 |
-//! | 256 | 1 | 1 | 80 | 102 | 47 | 17 | 8 |
-//! | 1,024 | 1 | 1 | 80 | 332 | 391 | 146 | 73 |
+//! | 255 and more | 1 | 1 | 80 | 101 | 47 | 17 | 8 |
 //!
 //! The table follows RonDB's newest one. Below 8 CPUs, receive threads run all modules. From 8 CPUs on there
 //! are pipelines: separate threads for recv and ldm. Query runs on ldm threads, so every ldm thread also
@@ -29,11 +28,15 @@
 //! has a lower priority than all others. From 240 CPUs on there is none, because a node has at most 256
 //! threads.
 //!
+//! The 256 threads are those of 255 CPUs and `io`. More CPUs are left to the operating system and other
+//! nodes: each pair of threads has rings, whose memory grows with the square of the number of threads.
+//!
 //! Below 8 CPUs, an odd CPU is left to the io thread, the operating system's network work and other programs.
 
 use super::cpu_list::CpuList;
 use super::thread_config::{EntryBinding, ThreadConfig, ThreadCounts, ThreadEntry, ThreadKind};
-use super::topology::{CPU_COUNT_MAX, Topology};
+use super::topology::Topology;
+use junctor_kernel::KernelLimits;
 use junctor_signals::Module;
 
 /// Number of CPUs from which ldm has its own threads. With fewer CPUs, all modules run in recv threads.
@@ -58,6 +61,9 @@ const WORK_THREADS_MAX: u32 = 8;
 /// Number of CPUs from which there are no work threads, as their number and the others' might exceed
 /// `KernelLimits::THREADS_MAX`.
 const WORK_CPUS_MAX: u32 = 240;
+
+/// Number of CPUs that a node uses at most: with `io`, each of its threads has one.
+const CPUS_USED_MAX: u32 = KernelLimits::THREADS_MAX as u32 - 1;
 
 /// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
 const PIPELINE_LEAST: [(Module, u32); 2] = [(Module::Recv, 5), (Module::Ldm, 3)];
@@ -106,12 +112,12 @@ impl AutomaticPlacement {
     }
 
     /// The number of threads of each module for `cpu_count` CPUs, a number that is first limited to the range
-    /// from 1 to [`CPU_COUNT_MAX`]. There are never more threads than CPUs, not counting `io` and
+    /// from 1 to [`CPUS_USED_MAX`]. There are never more threads than CPUs, not counting `io` and
     /// `work`. More CPUs never mean fewer threads of a module, with three exceptions: the step from receive
     /// threads that do everything to pipelines, the step to sessions on threads of their own, and the end of
     /// work threads.
     pub fn counts_for(cpu_count: u32) -> ThreadCounts {
-        let cpu_count = cpu_count.clamp(1, CPU_COUNT_MAX as u32);
+        let cpu_count = cpu_count.clamp(1, CPUS_USED_MAX);
         let mut counts = ThreadCounts::default();
         counts.set(Module::Io, 1);
         if cpu_count < PIPELINE_CPUS_MIN {

@@ -6,7 +6,7 @@ use junctor_model::decimal::{self, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, NAR
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::number::parse_decimal;
 use junctor_model::schema::ColumnDefinition;
-use junctor_model::temporal::{self as model, Temporal};
+use junctor_model::temporal::{self as model, Temporal, Zone};
 use junctor_model::types::Form;
 use junctor_model::value::{Decimal, Value};
 
@@ -39,18 +39,18 @@ pub(super) fn bind_literal(literal: &Literal, environment: &Environment<'_>) -> 
         Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => {
             Expression::constant(Value::Bytes(bytes.clone()), CollationId::BINARY)
         }
-        Literal::Temporal { kind, text } => constant(Value::Temporal(temporal(*kind, text)?)),
+        Literal::Temporal { kind, text } => constant(Value::Temporal(temporal(*kind, text, environment.rules.zone())?)),
     })
 }
 
 /// The value of a DATE, TIME or TIMESTAMP literal. Error 1525 for a text that is none.
-fn temporal(kind: TemporalKind, text: &[u8]) -> Result<Temporal> {
+fn temporal(kind: TemporalKind, text: &[u8], zone: Zone) -> Result<Temporal> {
     let name = match kind {
         TemporalKind::Date => "DATE",
         TemporalKind::Time => "TIME",
         TemporalKind::Timestamp => "DATETIME",
     };
-    read_temporal(kind, text).ok_or_else(|| {
+    read_temporal(kind, text, zone).ok_or_else(|| {
         let shown = String::from_utf8_lossy(text);
         Error::new(ErrorCode::WrongLiteral, format!("Incorrect {name} value: '{shown}'"))
     })

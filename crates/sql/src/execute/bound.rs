@@ -7,6 +7,7 @@ use junctor_model::decimal;
 use junctor_model::key::{self, KeyPart, append_value};
 use junctor_model::number::{self, parse_double};
 use junctor_model::schema::ColumnDefinition;
+use junctor_model::scratch::Scratch;
 use junctor_model::temporal::{
     DIGITS_MAX, DateRules, Parts, Temporal, TemporalKind, parse_date_time, parse_number, parse_time, parse_time_number,
     year_of_digits,
@@ -29,9 +30,15 @@ pub(crate) enum KeyFit {
     TooHigh,
 }
 
-/// Appends the key bytes of the greatest column value that is not above `value`.
+/// Appends the key bytes of the greatest column value that is not above `value`. The scratch memory has the
+/// rules by which texts are days and times.
 #[inline(always)]
-pub(crate) fn append_key_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
+pub(crate) fn append_key_floor(
+    column: &ColumnDefinition,
+    value: ValueRef<'_>,
+    scratch: &Scratch,
+    out: &mut Vec<u8>,
+) -> KeyFit {
     if let (Some((bytes, false)), ValueRef::Int(number)) = (column.column_type.as_integer(), value)
         && fits(bytes, number)
     {
@@ -41,11 +48,11 @@ pub(crate) fn append_key_floor(column: &ColumnDefinition, value: ValueRef<'_>, o
         key::append_integer(bytes, false, number as u64, out);
         return KeyFit::Exact;
     }
-    append_other_floor(column, value, out)
+    append_other_floor(column, value, scratch, out)
 }
 
 #[inline(never)]
-fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
+fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, scratch: &Scratch, out: &mut Vec<u8>) -> KeyFit {
     let part = column.column_type.key_part();
     match (part, value) {
         (_, ValueRef::Null) => KeyFit::Null,
@@ -63,7 +70,7 @@ fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut 
             append_value(part, column.nullable, ValueRef::Double(number), out);
             KeyFit::Exact
         }
-        (KeyPart::Encoded(form), value) => append_encoded_floor(column, form, value, out),
+        (KeyPart::Encoded(form), value) => append_encoded_floor(column, packed_floor(form, value, scratch), value, out),
         (KeyPart::Text(_), value) => {
             append_value(part, column.nullable, value, out);
             KeyFit::Exact
@@ -72,8 +79,13 @@ fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut 
 }
 
 /// The floor among temporal values and decimals.
-fn append_encoded_floor(column: &ColumnDefinition, form: Packed, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
-    let Some((floor, fit)) = packed_floor(form, value) else {
+fn append_encoded_floor(
+    column: &ColumnDefinition,
+    floor: Option<(ValueRef<'static>, KeyFit)>,
+    value: ValueRef<'_>,
+    out: &mut Vec<u8>,
+) -> KeyFit {
+    let Some((floor, fit)) = floor else {
         return if is_negative(value) { KeyFit::TooLow } else { KeyFit::TooHigh };
     };
     append_value(column.column_type.key_part(), column.nullable, floor, out);
@@ -85,7 +97,7 @@ fn is_negative(value: ValueRef<'_>) -> bool {
 }
 
 /// The greatest value of a form that is not above the value; `None` for a number outside its range.
-fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>, KeyFit)> {
+fn packed_floor(form: Packed, value: ValueRef<'_>, scratch: &Scratch) -> Option<(ValueRef<'static>, KeyFit)> {
     let cut = |kind: TemporalKind, digits: u8, exact: Temporal| {
         let mut parts = exact.parts();
         let unit = 10u32.pow(u32::from(DIGITS_MAX - digits));
@@ -99,8 +111,8 @@ fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>,
         (ValueRef::Temporal(floor), fit)
     };
     match form {
-        Packed::Date => Some(cut(TemporalKind::Date, 0, date_time_of(value))),
-        Packed::DateTime(digits) => Some(cut(TemporalKind::DateTime, digits, date_time_of(value))),
+        Packed::Date => Some(cut(TemporalKind::Date, 0, date_time_of(value, scratch))),
+        Packed::DateTime(digits) => Some(cut(TemporalKind::DateTime, digits, date_time_of(value, scratch))),
         Packed::Timestamp(digits) => match value {
             ValueRef::Temporal(exact) if exact.kind == TemporalKind::Timestamp => {
                 let (seconds, microsecond) = exact.instant_parts();
@@ -111,7 +123,7 @@ fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>,
             }
             _ => None,
         },
-        Packed::Time(digits) => Some(cut(TemporalKind::Time, digits, time_of(value))),
+        Packed::Time(digits) => Some(cut(TemporalKind::Time, digits, time_of(value, scratch))),
         Packed::Year => {
             let (year, is_whole) = match value {
                 ValueRef::Int(year) => (year_of_digits(year).into(), true),
@@ -148,19 +160,19 @@ fn rounded_away(parts: Parts, unit: u32) -> Parts {
 }
 
 /// The value as a comparison of days takes it; a text that is none is the zero date.
-fn date_time_of(value: ValueRef<'_>) -> Temporal {
+fn date_time_of(value: ValueRef<'_>, scratch: &Scratch) -> Temporal {
     let parts = match value {
         ValueRef::Temporal(value) => return value.to_date_time(),
-        ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY).parts,
+        ValueRef::Bytes(text) => parse_date_time(text, scratch.value_rules().fuzzy_dates()).parts,
         number => parse_number(floor_of(number.as_number()).0 as i64, 0, DateRules::FUZZY).parts,
     };
     Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts.unwrap_or_default())
 }
 
-fn time_of(value: ValueRef<'_>) -> Temporal {
+fn time_of(value: ValueRef<'_>, scratch: &Scratch) -> Temporal {
     let parts = match value {
         ValueRef::Temporal(value) => return value.to_time(),
-        ValueRef::Bytes(text) => parse_time(text).parts,
+        ValueRef::Bytes(text) => parse_time(text, Some(scratch.value_rules().zone())).parts,
         number => {
             let (whole, _) = floor_of(number.as_number());
             parse_time_number(whole as i64, whole < 0, 0).parts
@@ -242,7 +254,7 @@ mod tests {
     fn fit(value: ValueRef<'_>) -> (KeyFit, Vec<u8>) {
         let column = column(DataType::integer(1, false), false);
         let mut out = Vec::new();
-        (append_key_floor(&column, value, &mut out), out)
+        (append_key_floor(&column, value, &Scratch::new(), &mut out), out)
     }
 
     #[test]
@@ -270,7 +282,7 @@ mod tests {
         let column = column(DataType::year(), false);
         let fit = |value| {
             let mut out = Vec::new();
-            (append_key_floor(&column, value, &mut out), out)
+            (append_key_floor(&column, value, &Scratch::new(), &mut out), out)
         };
         for (digits, year) in [(24, 2024), (1, 2001), (69, 2069), (70, 1970), (99, 1999)] {
             assert_eq!(fit(ValueRef::Int(digits)), fit(ValueRef::Temporal(Temporal::year(year))), "{digits}");

@@ -16,6 +16,7 @@ use crate::result::{Completion, Progress, ResultHeader};
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
     context.session.end_hinted_statement();
+    context.session.insert_id.end_statement();
     // Later statements of the same text are not executed.
     context.session.next_statement_at = 0;
     // A session that ends with its statement tells the client why.

@@ -25,7 +25,9 @@ use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::numbers::{AutoIncrementRange, AutoIncrementRequest, number_of_column, numbers_exhausted, numbers_of_rows};
+use super::numbers::{
+    AutoIncrementRange, AutoIncrementRequest, InsertId, number_of_column, numbers_exhausted, numbers_of_rows,
+};
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
@@ -162,9 +164,13 @@ fn send_insert(
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
     work.scratch.set_value_rules(context.session.variables.value_rules());
     work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
-    let numbers =
-        HeldNumbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
-    let numbered = match encode_or_request_numbers(rows, numbers, kept.as_mut(), work, context.turn)? {
+    let table = plan.table.definition.id;
+    ranges.begin_forced(table, plan.insert_id(context.session), true);
+    let numbers = HeldNumbers { range: ranges.of(table), prefetch: settings.auto_increment_prefetch };
+    let encoded = encode_or_request_numbers(rows, numbers, kept.as_mut(), work, context.turn);
+    let is_encoded = matches!(encoded, Ok(EncodeOutcome::Rows(_)));
+    ranges.end_forced(table, &mut context.session.insert_id, is_encoded);
+    let numbered = match encoded? {
         EncodeOutcome::NeedsNumbers(request) => {
             return request_numbers(context, plan, input, request).map(|()| Started::Sent);
         }
@@ -197,9 +203,12 @@ pub(super) fn encode_selected_rows(
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
     work.scratch.set_value_rules(context.session.variables.value_rules());
     work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
-    let numbers =
-        HeldNumbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
-    let made = encode_or_request_numbers(rows, numbers, Some(kept), work, context.turn)?;
+    let table = plan.table.definition.id;
+    ranges.begin_forced(table, plan.insert_id(context.session), first_row == 0);
+    let numbers = HeldNumbers { range: ranges.of(table), prefetch: settings.auto_increment_prefetch };
+    let made = encode_or_request_numbers(rows, numbers, Some(kept), work, context.turn);
+    ranges.end_forced(table, &mut context.session.insert_id, matches!(made, Ok(EncodeOutcome::Rows(_))));
+    let made = made?;
     if let EncodeOutcome::Rows(_) = made
         && (work.scratch.has_diagnostics() || first_row == 0 && !plan.warnings.is_empty())
     {
@@ -423,6 +432,11 @@ fn missing_numbers(
             }
         }
     }
+    if let Some(last) = numbers.range.last_forced(needed, auto.rules).filter(|_| needed > 0) {
+        explicit += needed;
+        explicit_max = explicit_max.max(if last <= auto.number_max { last } else { 0 });
+        needed = 0;
+    }
     let hidden = if auto.hidden_key.is_some() { explicit } else { 0 };
     let needed = numbers_of_rows(needed, auto.rules).saturating_add(hidden);
     // When the row is encoded later, these warnings and the LAST_INSERT_ID(expression) occur again.
@@ -431,6 +445,17 @@ fn missing_numbers(
         encoder.scratch.take_last_insert_id();
     }
     Ok(numbers.range.missing(needed, explicit_max, numbers.prefetch))
+}
+
+impl InsertPlan {
+    /// The variable `insert_id`, which does not concern hidden keys.
+    #[inline]
+    fn insert_id(&self, session: &Session) -> InsertId {
+        match self.auto {
+            Some(auto) if !auto.is_hidden => session.insert_id,
+            _ => InsertId::default(),
+        }
+    }
 }
 
 impl<'a> Rows<'a> {

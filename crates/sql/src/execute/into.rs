@@ -10,7 +10,9 @@ use std::sync::Arc;
 use junctor_expression::parameter::read_value;
 use junctor_gateway::file::{FileAnswer, FileBuffer, FileUse};
 use junctor_gateway::{Event, TurnContext, invariant};
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
@@ -352,7 +354,8 @@ fn finish(context: &mut StatementContext<'_, '_>, state: IntoState) -> Progress 
         Target::Row { plan, row } => {
             if let IntoPlace::Assignments(items) = &plan.place {
                 context.session.execution = Execution::Idle;
-                return context.assign_answers(items, row.as_deref().unwrap_or_default());
+                let values = row.as_deref().unwrap_or_default().iter().zip(collations_of(&plan.query));
+                return context.assign_answers(items, values);
             }
             if row.is_none() {
                 let message = "No data - zero rows fetched, selected, or processed";
@@ -383,8 +386,17 @@ fn finish(context: &mut StatementContext<'_, '_>, state: IntoState) -> Progress 
 /// Assigns the values of a row to the variables. Error: 1041 for too many or too long values.
 fn assign(context: &mut StatementContext<'_, '_>, plan: &IntoPlan, row: Option<&[Value]>) -> Result<()> {
     let IntoPlace::Variables(variables) = &plan.place else { return Ok(()) };
-    let mut values = variables.iter().zip(row.unwrap_or_default());
-    values.try_for_each(|(name, value)| context.session.variables.put_user_variable(name, value.clone()))
+    let values = variables.iter().zip(row.unwrap_or_default());
+    let mut values = values.zip(collations_of(&plan.query));
+    values.try_for_each(|((name, value), collation)| {
+        context.session.variables.put_user_variable(name, UserValue::new(value.clone(), collation))
+    })
+}
+
+/// The collations of the columns of a query.
+fn collations_of(query: &QueryPlan) -> impl Iterator<Item = CollationId> {
+    let columns = query.header().columns.iter();
+    columns.map(|column| CollationId::from_number(column.charset).unwrap_or(CollationId::BINARY))
 }
 
 /// Maximum bytes of the rows of a cursor.

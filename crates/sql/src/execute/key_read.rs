@@ -10,6 +10,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
+use junctor_model::scratch::Scratch;
 use junctor_model::temporal::{DIGITS_MAX, Zone};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{ReadProgram, RowProtocol};
@@ -111,6 +112,7 @@ fn send_key_read(
     let now_us = context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us);
     let now = program.reads_parameters.then_some(now_us);
     let (work, definition) = (&mut context.engine.work, &plan.table.definition);
+    work.scratch.set_value_rules(context.session.variables.value_rules());
     push_keys(work, (definition, now), keys, &mut rows.partition_of_key, context.turn)?;
     require!(rows.partition_of_key.len() == keys.len(), "each key has an answer");
     let Some(first) = context.engine.work.inputs.last() else { return Ok(None) };
@@ -141,7 +143,7 @@ fn push_keys(
     order: &mut Vec<u16>,
     turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let Workspace { inputs, key, partition_key, builder, parameters, .. } = work;
+    let Workspace { inputs, key, partition_key, builder, parameters, scratch, .. } = work;
     let partition_count = definition.partition_count;
     inputs.begin(partition_count, turn.buffers);
     if let Some(now_us) = now_us {
@@ -150,7 +152,7 @@ fn push_keys(
         parameters.clear();
         builder.append_to(parameters)?;
         let mut writer = InputWriter { inputs, turn, parameters };
-        return push_values(&mut writer, definition, keys, (key, partition_key), order);
+        return push_values(&mut writer, definition, keys, (key, partition_key, scratch), order);
     }
     let mut writer = InputWriter { inputs, turn, parameters: &[] };
     let primary = &definition.primary().columns;
@@ -169,7 +171,7 @@ fn push_keys(
             return Ok(());
         }
     }
-    push_values(&mut writer, definition, keys, (key, partition_key), order)
+    push_values(&mut writer, definition, keys, (key, partition_key, scratch), order)
 }
 
 #[inline(never)]
@@ -194,7 +196,7 @@ fn push_values(
     writer: &mut InputWriter<'_, '_>,
     definition: &TableDefinition,
     keys: KeyValues<'_>,
-    (key, partition_key): (&mut Vec<u8>, &mut Vec<u8>),
+    (key, partition_key, scratch): (&mut Vec<u8>, &mut Vec<u8>, &Scratch),
     order: &mut Vec<u16>,
 ) -> Result<()> {
     let primary = &definition.primary().columns;
@@ -216,7 +218,7 @@ fn push_values(
             if is_string && !matches!(value, ValueRef::Bytes(_) | ValueRef::Null) {
                 return Err(number_for_string(&column.name));
             }
-            is_possible = is_possible && append_key_floor(column, value, key) == KeyFit::Exact;
+            is_possible = is_possible && append_key_floor(column, value, scratch, key) == KeyFit::Exact;
         }
         if !is_possible || key.len() > KEY_BYTES_MAX {
             order.push(NO_PARTITION);

@@ -84,7 +84,7 @@ pub(crate) use junctor_signals::interrupt_session::no_such_thread;
 pub(crate) use key_read::{KeyReadPlan, KeyReader, start_key_read};
 pub(crate) use latency::Latencies;
 pub(crate) use lock_tables::{TableLocks, has_locked_tables};
-pub(crate) use numbers::AutoIncrementRanges;
+pub(crate) use numbers::{AutoIncrementRanges, InsertId};
 pub use query_limit::QUERY_LIMIT_TIMER;
 pub(crate) use query_limit::QueryLimits;
 pub(crate) use read::start_select;

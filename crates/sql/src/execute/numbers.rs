@@ -40,6 +40,34 @@ pub(super) struct AutoIncrementRange {
     known: u64,
     /// The greatest explicit value.
     explicit: u64,
+    /// The next value of the rows that are being encoded, if SET insert_id has named it.
+    forced: Option<u64>,
+}
+
+/// The variable `insert_id`: the first value that the next INSERT generates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InsertId {
+    /// The first value; 0 if the variable is not set.
+    pub first: u64,
+    /// The value after those that the current statement has generated; 0 if it has generated none.
+    pub next: u64,
+}
+
+impl InsertId {
+    /// The next value of a statement. `is_first` says whether no earlier rows of it are encoded: a statement
+    /// may start again.
+    fn forced(self, is_first: bool) -> Option<u64> {
+        let next = if is_first || self.next == 0 { self.first } else { self.next };
+        (self.first != 0).then_some(next)
+    }
+
+    /// The variable applies to one statement that generates values.
+    #[inline]
+    pub fn end_statement(&mut self) {
+        if self.next != 0 {
+            *self = InsertId::default();
+        }
+    }
 }
 
 impl AutoIncrementRanges {
@@ -103,6 +131,26 @@ impl AutoIncrementRanges {
         self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
     }
 
+    /// Makes a table's next values those of the variable `insert_id`, if it is set, while rows are encoded.
+    #[inline]
+    pub(super) fn begin_forced(&mut self, table: TableId, insert_id: InsertId, is_first: bool) {
+        if insert_id.first != 0 {
+            self.of(table).forced = insert_id.forced(is_first);
+        }
+    }
+
+    /// Ends what [`Self::begin_forced`] has begun. `is_encoded` says whether the rows are encoded.
+    #[inline]
+    pub(super) fn end_forced(&mut self, table: TableId, insert_id: &mut InsertId, is_encoded: bool) {
+        if insert_id.first != 0
+            && let Some(next) = self.of(table).forced.take()
+            && is_encoded
+            && next != insert_id.first
+        {
+            insert_id.next = next;
+        }
+    }
+
     /// The values of a table.
     pub(super) fn of(&mut self, table: TableId) -> &mut AutoIncrementRange {
         self.ranges.entry(table).or_default()
@@ -159,10 +207,25 @@ impl AutoIncrementRange {
     }
 }
 
+impl AutoIncrementRange {
+    /// The last of `count` values from that of the variable `insert_id` on; `None` if it is not set.
+    pub(super) fn last_forced(&self, count: u64, rules: NumberRules) -> Option<u64> {
+        let distance = count.saturating_sub(1).saturating_mul(rules.increment.into());
+        self.forced.map(|first| first.saturating_add(distance))
+    }
+}
+
 /// Takes the next value. Error: 1467 if it exceeds the column's maximum or none is left.
 pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
     let rules = auto.map_or_else(NumberRules::default, |auto| auto.rules);
+    if let (Some(number), Some(_)) = (range.forced, auto) {
+        if number > number_max {
+            return Err(numbers_exhausted());
+        }
+        range.forced = Some(number.saturating_add(u64::from(rules.increment)));
+        return Ok(number);
+    }
     let number = rules.aligned(range.next);
     if number >= range.end || number > number_max {
         return Err(numbers_exhausted());
@@ -179,6 +242,8 @@ pub(super) fn number_of_column(
     generated: &mut Option<u64>,
 ) -> Result<u64> {
     if column.hidden && auto.is_some_and(|auto| auto.hidden_key.is_some()) {
+        // A value of the variable `insert_id` may be that of an earlier row.
+        let generated = generated.filter(|_| range.forced.is_none());
         return generated.map_or_else(|| next_number(range, None), Ok);
     }
     let number = next_number(range, auto)?;
@@ -264,17 +329,17 @@ mod tests {
 
     #[test]
     fn a_remainder_is_kept_if_the_next_range_continues_it() {
-        let mut range = AutoIncrementRange { next: 5, end: 8, known: 7, explicit: 0 };
+        let mut range = AutoIncrementRange { next: 5, end: 8, known: 7, ..AutoIncrementRange::default() };
         range.add(8, 10, 0);
         assert_eq!((take(&mut range), range.end), (5, 18));
-        let mut apart = AutoIncrementRange { next: 5, end: 8, known: 7, explicit: 0 };
+        let mut apart = AutoIncrementRange { next: 5, end: 8, known: 7, ..AutoIncrementRange::default() };
         apart.add(100, 10, 0);
         assert_eq!((take(&mut apart), apart.end), (100, 110));
     }
 
     #[test]
     fn an_explicit_number_is_never_generated_again() {
-        let mut range = AutoIncrementRange { next: 5, end: 20, known: 19, explicit: 0 };
+        let mut range = AutoIncrementRange { next: 5, end: 20, known: 19, ..AutoIncrementRange::default() };
         assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
         assert_eq!(take(&mut range), 11);
         assert!(range.missing(1, 3, 32).is_none(), "it is below them");
@@ -294,7 +359,7 @@ mod tests {
         assert!(range.missing(0, u64::MAX, 32).is_none());
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
-        let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, explicit: 0 };
+        let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, ..AutoIncrementRange::default() };
         let auto = AutoColumn {
             index: ColumnNumber(0),
             is_hidden: false,

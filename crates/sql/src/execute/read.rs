@@ -119,6 +119,7 @@ fn send_select(
     context.session.enter_statement();
     let parameters = Parameters::from_bytes(&context.engine.work.parameters);
     let window = window_of(plan.limit.as_ref(), parameters, context.session.variables.select_limit)?;
+    context.engine.work.scratch.set_value_rules(context.session.variables.value_rules());
     let never_true = !all_true(&plan.one_time_filter, parameters, &context.engine.work.scratch)?;
     let is_empty =
         window.remaining == 0 && !matches!(plan.final_step, FinalStep::Aggregate { .. }) && !plan.calc_found_rows;

@@ -18,6 +18,7 @@ use super::identity::Identity;
 use super::into::Cursor;
 use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
+use super::numbers::InsertId;
 use super::retry::KeptInput;
 use super::savepoint::Savepoint;
 use super::state::Execution;
@@ -124,6 +125,7 @@ pub struct Session {
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     pub(crate) last_insert_id: u64,
+    pub(crate) insert_id: InsertId,
     /// The numbers of the statements of PREPARE, by their names in lower case.
     pub(crate) named_statements: BTreeMap<Box<str>, u32>,
     /// When the query reaches its time limit. The next statement clears it.

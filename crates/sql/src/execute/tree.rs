@@ -6,7 +6,8 @@ use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{Event, TurnContext, invariant};
 use junctor_model::error::{Error, Result};
 use junctor_model::session_call::SessionCall;
-use junctor_model::value::{Value, ValueRef};
+use junctor_model::user_value::UserValue;
+use junctor_model::value::ValueRef;
 use junctor_signals::diagnostics;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
@@ -150,7 +151,7 @@ pub(super) fn start_tree_after(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<TreePlan>,
     input: &PlanInput<'_>,
-    assigned: Vec<(Box<str>, Value)>,
+    assigned: Vec<(Box<str>, UserValue)>,
 ) -> Progress {
     match begin(context, plan, input) {
         Ok(state) => {

@@ -117,6 +117,7 @@ pub(super) fn start_unique_key(
     input: &PlanInput<'_>,
 ) -> Result<bool> {
     let Workspace { parameters, scratch, key_builder, .. } = &mut context.engine.work;
+    scratch.set_value_rules(context.session.variables.value_rules());
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
     let mut key = context.turn.buffers.take(0);
     // The key column of an entry is a binary string that contains the key bytes.

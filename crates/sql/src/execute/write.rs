@@ -130,6 +130,7 @@ fn send_change(
         _ => &plan.program,
     };
     let sent: &[u8] = if first_program.reads_parameters { parameters } else { &[] };
+    scratch.set_value_rules(context.session.variables.value_rules());
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
     let limit = plan.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;
     if limit == Some(0) || !all_true(&plan.one_time_filter, values.parameters, scratch)? {
@@ -361,6 +362,7 @@ fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: InsertedNumbe
     let mut last_insert_id = context.session.insert_id_argument.unwrap_or(answer_number);
     if first_number != 0 {
         context.session.last_insert_id = first_number;
+        context.session.insert_id.end_statement();
         last_insert_id = first_number;
     }
     finish_ok(context, ChangeCounts { affected_rows: rows, last_insert_id, has_info: true })

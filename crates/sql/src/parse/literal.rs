@@ -1,7 +1,7 @@
 //! Converts the bytes of a literal into its value. The parser, the shape scanner and the binder of lifted
 //! literals share these functions, so that a literal means the same on every path.
 
-use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_time, parse_time};
+use junctor_model::temporal::{self as model, DateRules, Temporal, Zone, parse_date_time, parse_time};
 
 use super::expression::TemporalKind;
 
@@ -104,12 +104,13 @@ pub fn starts_with_literal(string: &[u8]) -> bool {
 }
 
 /// The value of a DATE, TIME or TIMESTAMP literal; `None` for a text that is none. A DATE has no time, and a
-/// TIMESTAMP has one.
-pub fn read_temporal(kind: TemporalKind, text: &[u8]) -> Option<Temporal> {
+/// TIMESTAMP has one, perhaps with an offset from UTC: its value is the time in this zone.
+pub fn read_temporal(kind: TemporalKind, text: &[u8], zone: Zone) -> Option<Temporal> {
+    let rules = DateRules { zone: Some(zone), ..DateRules::FUZZY };
     let (read, wanted) = match kind {
         TemporalKind::Date => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::Date),
-        TemporalKind::Time => (parse_time(text), model::TemporalKind::Time),
-        TemporalKind::Timestamp => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::DateTime),
+        TemporalKind::Time => (parse_time(text, None), model::TemporalKind::Time),
+        TemporalKind::Timestamp => (parse_date_time(text, rules), model::TemporalKind::DateTime),
     };
     let digits = if wanted == model::TemporalKind::Date { 0 } else { read.digits };
     let parts = read.parts.filter(|_| read.defects.is_none() && read.kind == wanted)?;

@@ -1,7 +1,7 @@
 //! LOAD DATA: the target of each field of the file.
 
-use junctor_expression::{Kind, Scratch};
-use junctor_model::collation::CharacterSet;
+use junctor_expression::{Coercibility, Kind, ResultType, Scratch};
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
@@ -56,8 +56,10 @@ pub struct XmlNames {
 /// The character set of a file, as far as its fields must be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileEncoding {
-    /// UTF-8 or bytes, which need no conversion.
+    /// UTF-8, which needs no conversion.
     Utf8,
+    /// Bytes, which are no text.
+    Binary,
     /// One character a byte. MySQL's latin1 is Windows-1252.
     Latin1,
     /// One character a byte; bytes from 128 on are question marks.
@@ -65,9 +67,14 @@ pub enum FileEncoding {
 }
 
 impl FileEncoding {
+    /// The collation of a field that a user variable gets. `connection` is the collation of the connection.
+    pub(crate) fn collation(self, connection: CollationId) -> CollationId {
+        if self == FileEncoding::Binary { CollationId::BINARY } else { connection }
+    }
+
     /// Appends the UTF-8 form of a field, unless its bytes are that form already.
     pub(crate) fn convert(self, field: &[u8], out: &mut Vec<u8>) -> bool {
-        if self == FileEncoding::Utf8 || field.is_ascii() {
+        if matches!(self, FileEncoding::Utf8 | FileEncoding::Binary) || field.is_ascii() {
             return false;
         }
         let mut buffer = [0; 4];
@@ -102,6 +109,9 @@ pub struct FieldWidth {
 /// The bytes that a TEXT or BLOB column adds to the size of a row, as in MySQL.
 const BLOB_ROW_BYTES: usize = 256;
 
+/// Maximum length of a field in the type of its value, as for the text of a parameter.
+const TEXT_CHARACTERS: u32 = 65_535;
+
 /// The target of a field of LOAD DATA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadTarget {
@@ -132,7 +142,13 @@ pub(super) fn plan_load(
     let widths =
         if xml.is_some() || has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
     let session_values_first = !load.has_field_list;
-    let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
+    let of_field = match encoding {
+        FileEncoding::Binary => ParameterKind::exactly(
+            ResultType::string(CollationId::BINARY, Coercibility::Implicit, TEXT_CHARACTERS).with_nullable(true),
+        ),
+        _ => ParameterKind::of(Kind::String),
+    };
+    let of_fields = std::iter::repeat_n(of_field, fields.len());
     let of_session = environment.parameters.iter().copied();
     let kinds: Vec<ParameterKind> = match session_values_first {
         true => of_session.chain(of_fields).collect(),
@@ -281,7 +297,8 @@ pub(super) fn check_format(format: &FileFormat) -> Result<()> {
 fn encoding_of(name: Option<&str>) -> Result<FileEncoding> {
     let Some(name) = name else { return Ok(FileEncoding::Utf8) };
     Ok(match CharacterSet::named(name)? {
-        CharacterSet::Utf8mb4 | CharacterSet::Utf8mb3 | CharacterSet::Binary => FileEncoding::Utf8,
+        CharacterSet::Utf8mb4 | CharacterSet::Utf8mb3 => FileEncoding::Utf8,
+        CharacterSet::Binary => FileEncoding::Binary,
         CharacterSet::Latin1 => FileEncoding::Latin1,
         CharacterSet::Ascii => FileEncoding::Ascii,
     })

@@ -63,6 +63,9 @@ pub(super) struct QueryMaker<'m> {
     before: usize,
     /// Whether these values are the same for all lines.
     is_constant: bool,
+    /// Whether the value has a subquery that reads or assigns user variables. Subqueries run before the other
+    /// values of their query, so such a value has a query of its own.
+    is_alone: bool,
     /// Number of parameters of a line, from the first one on, that are fields.
     fields: usize,
     /// Number of values taken.
@@ -88,6 +91,7 @@ impl<'m> QueryMaker<'m> {
             items: Vec::new(),
             before: 0,
             is_constant: false,
+            is_alone: false,
             fields,
             taken: 0,
         }
@@ -112,11 +116,12 @@ impl<'m> QueryMaker<'m> {
         let read = columns_of(self.definition, std::iter::once(value));
         let is_constant = read.is_empty() && self.is_constant(value);
         let depends = self.assigned[self.before..place].iter().any(|column| read.contains(column));
-        if !self.items.is_empty() && (depends || is_constant != self.is_constant) {
+        let is_alone = has_stateful_subquery(value);
+        if !self.items.is_empty() && (depends || is_constant != self.is_constant || is_alone || self.is_alone) {
             self.plan_query()?;
         }
         if self.items.is_empty() {
-            (self.before, self.is_constant) = (place, is_constant);
+            (self.before, self.is_constant, self.is_alone) = (place, is_constant, is_alone);
         }
         value.visit_deep(&mut |inner| {
             if let Expression::AssignUserVariable { name, .. } = inner {
@@ -225,6 +230,17 @@ fn columns_of<'v>(definition: &TableDefinition, values: impl Iterator<Item = &'v
         });
     }
     columns
+}
+
+/// Whether a subquery of the value assigns a user variable, or reads one that the statement assigns.
+fn has_stateful_subquery(value: &Expression) -> bool {
+    let mut has_one = false;
+    value.visit_deep(&mut |inner| {
+        if let Expression::Subquery(query) | Expression::Exists(query) | Expression::Quantified { query, .. } = inner {
+            has_one |= query.is_stateful();
+        }
+    });
+    has_one
 }
 
 fn item(expression: Expression) -> SelectItem {

@@ -48,7 +48,7 @@ pub use explain::{
 pub use hint::{STATEMENT_VARIABLES, outermost_hints};
 pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
 pub(crate) use insert::{plan_fill, plan_source};
-pub use load::{FieldWidth, LoadPlan, LoadTarget};
+pub use load::{FieldWidth, FileEncoding, LoadPlan, LoadTarget};
 pub use load_query::{LineQueries, LineQuery};
 pub use modify::{ModifyPlan, ModifyTarget};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};

@@ -12,7 +12,7 @@ use crate::bind::message;
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{
-    AfterTransactionEnd, ChangeCounts, StatementContext, fail, finish_ok, must_change_password, start_ending,
+    AfterTransactionEnd, ChangeCounts, InsertId, StatementContext, fail, finish_ok, must_change_password, start_ending,
 };
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
@@ -119,6 +119,7 @@ impl StatementContext<'_, '_> {
         self.session.tracker = None;
         self.session.track_transaction();
         self.session.last_insert_id = 0;
+        self.session.insert_id = InsertId::default();
         self.session.insert_id_argument = None;
         self.session.found_rows = 0;
         let after = AfterTransactionEnd::Complete { chain: false, release: false };

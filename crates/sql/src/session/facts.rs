@@ -41,6 +41,7 @@ impl StatementFacts<'_, '_> {
             database,
             database_collation: collation.unwrap_or(CollationId::DEFAULT),
             last_insert_id: session.last_insert_id,
+            insert_id: session.insert_id.first,
             row_count: session.row_count,
             found_rows: session.found_rows,
             warning_count: session.warning_count,
@@ -154,7 +155,7 @@ pub(super) fn with_environment<T>(
             None => evaluate_session_expression(expression, &session_context)?,
         };
         Ok(value.map(|value| {
-            let result = session_value_type(expression, &value, collation);
+            let result = session_value_type(expression, &value, session_context.variables);
             SessionConstant { value, result, is_volatile: true }
         }))
     };

@@ -1,6 +1,8 @@
 //! SET_VAR: the variables that a hint sets for its statement.
 
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 
 use super::facts::StatementFacts;
@@ -63,14 +65,15 @@ impl StatementContext<'_, '_> {
         let database_collation = facts.session_context().database_collation;
         let situation = SetSituation { in_transaction: self.session.is_open, database_collation };
         let effects = set(&items, &mut variables, &mut globals, situation, &mut |expression, _, _| {
-            Ok(match expression {
+            let value = match expression {
                 Expression::Literal(Literal::Integer(number)) => match i64::try_from(*number) {
                     Ok(number) => Value::Int(number),
                     Err(_) => Value::UInt(*number as u64),
                 },
                 Expression::Literal(Literal::String(text)) => Value::Bytes(text.bytes.clone()),
                 _ => return Err(Error::not_supported("this value in SET_VAR")),
-            })
+            };
+            Ok(UserValue::new(value, CollationId::DEFAULT))
         })?;
         Ok((variables, effects.notes))
     }

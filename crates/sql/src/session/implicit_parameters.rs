@@ -142,11 +142,10 @@ impl StatementFacts<'_, '_> {
             return Ok(());
         }
         let session_context = self.session_context();
-        let collation = self.session.variables.collation_connection;
         for SessionValue { expression, is_pattern, is_statement_time } in session_values {
             let value = evaluate_session_expression(expression, &session_context)?;
             let value = value.ok_or_else(|| Error::not_supported("this variable"))?;
-            let mut kind = ParameterKind::exactly(session_value_type(expression, &value, collation));
+            let mut kind = ParameterKind::exactly(session_value_type(expression, &value, session_context.variables));
             if let (Value::Bytes(pattern), true) = (&value, *is_pattern) {
                 kind.prefix = PatternPrefix::of(pattern);
             }

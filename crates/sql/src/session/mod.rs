@@ -40,9 +40,9 @@ use junctor_signals::read_status::ReadStatus;
 
 use crate::bind::message;
 use crate::execute::{
-    AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, QueryLimits, SHAPE_SEED, ServerSettings,
-    Session, SessionOpening, StatementContext, StatementDigests, TableEstimates, TurnEnds, Workspace, continue_output,
-    continue_statement, receive_file, resume,
+    AutoIncrementRanges, BlockingChanges, Engine, Execution, InsertId, Latencies, QueryLimits, SHAPE_SEED,
+    ServerSettings, Session, SessionOpening, StatementContext, StatementDigests, TableEstimates, TurnEnds, Workspace,
+    continue_output, continue_statement, receive_file, resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
@@ -165,6 +165,7 @@ impl Engine {
             error_count: 0,
             seed: 0,
             last_insert_id: 0,
+            insert_id: InsertId::default(),
             insert_id_argument: None,
             row_count: 0,
             found_rows: 0,

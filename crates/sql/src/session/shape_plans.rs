@@ -190,10 +190,12 @@ impl StatementContext<'_, '_> {
         work.variant.clear();
         shape.append_with_kept(text, kept, &mut work.variant);
         for kind in &work.session_kinds {
-            // Collation and coercibility follow from the settings, which are part of the key.
+            // The coercibility follows from the expression.
             let (length, decimals) = kind.exact.map_or((0, 0), |result| (result.length, result.decimals));
+            let collation = kind.exact.map_or(0, |result| result.collation.number());
             work.variant.extend_from_slice(&[kind.kind as u8, decimals, kind.prefix as u8]);
             work.variant.extend_from_slice(&length.to_le_bytes());
+            work.variant.extend_from_slice(&collation.to_le_bytes());
         }
         shape.hash_of(&work.variant)
     }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use junctor_expression::{Parameters, ResultType, Scratch};
 use junctor_gateway::TurnContext;
 use junctor_model::access::{AccountName, Privilege, Rights};
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 use junctor_signals::ask_node::NodeQuestion;
 use junctor_signals::cluster_status::ClusterFigure;
@@ -32,7 +34,7 @@ use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{AfterTransactionEnd, start_ending};
 use crate::execute::{
-    Execution, LockCallMode, StatementContext, fail, finish_set, in_read_only_transaction, no_such_thread,
+    Execution, InsertId, LockCallMode, StatementContext, fail, finish_set, in_read_only_transaction, no_such_thread,
     release_savepoint, send_table, set_savepoint, start_rollback_to,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
@@ -322,17 +324,21 @@ impl StatementContext<'_, '_> {
     }
 
     /// Ends SET or DO with subqueries, whose values have arrived. Errors: those of SET.
-    pub(crate) fn assign_answers(&mut self, items: &[SetItem], values: &[Value]) -> Progress {
+    pub(crate) fn assign_answers<'v>(
+        &mut self,
+        items: &[SetItem],
+        values: impl Iterator<Item = (&'v Value, CollationId)>,
+    ) -> Progress {
         if items.is_empty() {
             return answer(self, Ok(()));
         }
-        let collation = self.session.variables.collation_connection;
-        let kind = |value: &Value| ParameterKind::exactly(ResultType::of_value(value.as_ref(), collation));
         let work = &mut self.engine.work;
         work.kinds.clear();
-        work.kinds.extend(values.iter().map(kind));
         work.builder.clear();
-        values.iter().for_each(|value| work.builder.push(value.as_ref()));
+        for (value, collation) in values {
+            work.kinds.push(ParameterKind::exactly(ResultType::of_value(value.as_ref(), collation)));
+            work.builder.push(value.as_ref());
+        }
         work.parameters.clear();
         if let Err(error) = work.builder.append_to(&mut work.parameters) {
             return fail(self, &error);
@@ -349,7 +355,7 @@ impl StatementContext<'_, '_> {
         let situation = SetSituation { in_transaction: self.session.is_open, database_collation };
         let effects = set(items, &mut variables, &mut globals, situation, &mut |expression, variables, globals| {
             let session_context = SessionContext { variables, globals, ..facts.session_context() };
-            self.engine.evaluate(&session_context, self.session, expression, &scratch)
+            self.engine.evaluate_assigned(&session_context, self.session, expression, &scratch)
         });
         let effects = match effects {
             Ok(effects) => effects,
@@ -379,6 +385,9 @@ impl StatementContext<'_, '_> {
         self.track_set(items);
         if let Some(number) = effects.last_insert_id {
             self.session.last_insert_id = number;
+        }
+        if let Some(first) = effects.insert_id {
+            self.session.insert_id = InsertId { first, next: 0 };
         }
         if !effects.global.is_empty() || !effects.persisted.is_empty() {
             let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
@@ -560,9 +569,21 @@ impl Engine {
         expression: &Expression,
         scratch: &Scratch,
     ) -> Result<Value> {
+        Ok(self.evaluate_assigned(session_context, session, expression, scratch)?.value)
+    }
+
+    /// As [`Self::evaluate`], with the collation of a text.
+    fn evaluate_assigned(
+        &self,
+        session_context: &SessionContext<'_>,
+        session: &Session,
+        expression: &Expression,
+        scratch: &Scratch,
+    ) -> Result<UserValue> {
         let bound = self.bind_alone(session_context, session, expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);
-        Ok(bound.evaluate(None, parameters, scratch)?.to_value())
+        let value = bound.evaluate(None, parameters, scratch)?.to_value();
+        Ok(UserValue::new(value, bound.result.collation))
     }
 
     /// Binds an expression that reads no rows.
@@ -579,7 +600,7 @@ impl Engine {
                 None => evaluate_session_expression(expression, session_context)?,
             };
             Ok(value.map(|value| {
-                let result = session_value_type(expression, &value, collation);
+                let result = session_value_type(expression, &value, session_context.variables);
                 SessionConstant { value, result, is_volatile: true }
             }))
         };

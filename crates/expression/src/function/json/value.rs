@@ -208,7 +208,7 @@ fn fitting_text<'r>(text: &'r [u8], result: &ResultType) -> Fit<&'r [u8]> {
 }
 
 fn read(text: &[u8], kind: Kind) -> Read {
-    if kind == Kind::Time { parse_time(text) } else { parse_date_time(text, DateRules::DEFAULT) }
+    if kind == Kind::Time { parse_time(text, None) } else { parse_date_time(text, DateRules::DEFAULT) }
 }
 
 /// A day or time of the type, with its digits.

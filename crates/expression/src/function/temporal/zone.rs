@@ -63,20 +63,28 @@ fn resolve_in_utc(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
 /// A TIMESTAMP as DATETIME in UTC. A stored column is exact; other values come back from the zone of the
 /// session, where a time that the clocks show twice is the first.
 fn in_utc(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let stored = match (&call.arguments[0].node, call.context.row) {
-        (Node::Column { index, .. }, Some(row)) => row.column(*index),
-        _ => call.value(0)?,
-    };
-    let ValueRef::Temporal(value) = stored else { return Ok(ValueRef::Null) };
-    if value.kind == TemporalKind::Timestamp {
-        return Ok(ValueRef::Temporal(Zone::UTC.date_time_of(value)));
+    if let Some(instant) = stored_instant(call) {
+        return Ok(ValueRef::Temporal(Zone::UTC.date_time_of(instant)));
     }
+    let ValueRef::Temporal(value) = call.value(0)? else { return Ok(ValueRef::Null) };
     let zone = call.scratch().value_rules().zone();
     Ok(match zone.instant_of(&value.parts(), value.digits) {
         Some((instant, _)) => ValueRef::Temporal(Zone::UTC.date_time_of(instant)),
         None if value.is_zero() => ValueRef::Temporal(value),
         None => ValueRef::Null,
     })
+}
+
+/// The instant in a TIMESTAMP column that is the first argument. The zone of the session may show two
+/// instants alike.
+fn stored_instant(call: Call<'_>) -> Option<Temporal> {
+    match (&call.arguments[0].node, call.context.row?) {
+        (Node::Column { index, .. }, row) => match row.column(*index) {
+            ValueRef::Temporal(instant) if instant.kind == TemporalKind::Timestamp => Some(instant),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn parts_at(utc: i64, zone: Zone, microsecond: u32) -> Option<Parts> {
@@ -141,7 +149,9 @@ fn to_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
         // Without an argument, the session computes the value.
         return Ok(ValueRef::Null);
     }
-    let value = call.rounded(0)?;
+    let instant = stored_instant(call).map(|instant| ValueRef::Temporal(Zone::UTC.date_time_of(instant)));
+    let zone = if instant.is_some() { Zone::UTC } else { zone(call, 1)?.unwrap_or(Zone::UTC) };
+    let value = instant.map_or_else(|| call.rounded(0), Ok)?;
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
@@ -155,7 +165,6 @@ fn to_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
     };
     let read = crate::evaluate::to_temporal(value, Kind::DateTime, 6, call.scratch())?;
     let Some(parts) = read.map(Temporal::parts) else { return Ok(number(0)) };
-    let zone = zone(call, 1)?.unwrap_or(Zone::UTC);
     let is_day = parts.month > 0 && parts.day > 0;
     let seconds = if is_day { zone.to_utc(&parts).seconds } else { 0 };
     if !(0..=UNIX_MAX as i64).contains(&seconds) || !is_day {

@@ -1,3 +1,4 @@
+use junctor_kernel::KernelLimits;
 use proptest::prelude::*;
 
 use super::fixture;
@@ -25,10 +26,10 @@ fn the_automatic_choice_equals_the_documented_rows() {
     assert_eq!(counts(32), "main=1 rep=1 ldm=13 recv=17 io=1 work=4");
     assert_eq!(counts(64), "main=1 rep=1 ldm=27 recv=35 io=1 work=8");
     assert_eq!(counts(128), "main=1 rep=1 ldm=54 recv=72 io=1 work=8");
-    assert_eq!(counts(256), "main=1 rep=1 tc=17 ldm=102 recv=80 send=8 io=1 sql=47");
-    assert_eq!(counts(1_024), "main=1 rep=1 tc=146 ldm=332 recv=80 send=73 io=1 sql=391");
+    assert_eq!(counts(255), "main=1 rep=1 tc=17 ldm=101 recv=80 send=8 io=1 sql=47");
+    assert_eq!(counts(256), counts(255));
     assert_eq!(counts(0), counts(1));
-    assert_eq!(counts(5_000), counts(1_024));
+    assert_eq!(counts(5_000), counts(255));
 }
 
 #[test]
@@ -46,8 +47,16 @@ fn more_cpus_never_mean_fewer_threads() {
 }
 
 #[test]
-fn pipelines_use_every_cpu_and_no_placement_uses_more() {
+fn the_table_of_every_machine_is_within_the_limit_of_threads() {
     for cpu_count in 1..=CPU_COUNT_MAX as u32 {
+        let plan = PlacementPlan::automatic(&Topology::uniform(cpu_count), None, false).unwrap();
+        assert!(plan.threads.len() <= KernelLimits::THREADS_MAX, "{} threads on {cpu_count} CPUs", plan.threads.len());
+    }
+}
+
+#[test]
+fn pipelines_use_every_cpu_up_to_255_and_no_placement_uses_more() {
+    for cpu_count in 1..=255 {
         let busy = busy_total(cpu_count);
         assert!(busy <= cpu_count && busy + 1 >= cpu_count, "{busy} threads on {cpu_count} CPUs");
         assert!(busy == cpu_count || cpu_count < 8);

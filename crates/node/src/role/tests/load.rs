@@ -177,3 +177,48 @@ fn a_query_of_a_line_reads_all_rows_of_a_virtual_table_that_it_wants() {
         node.execute(2, &["DELETE FROM d.t"]);
     }
 }
+
+#[test]
+fn a_subquery_of_set_reads_variables_that_set_assigns() {
+    let mut node = node_with_names();
+    let load = "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE d.t (id, @v) \
+        SET n = (@sum := @sum + id), v = (SELECT w FROM d.names WHERE k = @v AND @sum > 11), \
+        c = (SELECT CONCAT(MAX(w), @sum) FROM d.names WHERE k > @v), k = (@v := 'z')";
+    node.execute(2, &["ALTER TABLE d.t ADD k VARCHAR(9)"]);
+    node.load_by(load, &["1\ta\n2\tb\n", "3\tc\n"], &mut |_| {});
+    assert_eq!(node.answer(1).expect("a request")[4..], *b"\xfbf");
+    assert_eq!(node.rows(1), Vec::<String>::new());
+    let rows = node.query(2, "SELECT CONCAT_WS(',', id, n, IFNULL(v, '-'), IFNULL(c, '-'), k) FROM d.t ORDER BY id");
+    assert_eq!(rows, ["1,11,-,two11,z", "2,13,two,three13,z", "3,16,three,-,z"]);
+    assert_eq!(node.query(1, "SELECT CONCAT(@sum, @v)"), ["16z"]);
+}
+
+#[test]
+fn bytes_of_a_file_are_no_document() {
+    let mut node = node();
+    node.execute(2, &["CREATE TABLE d.j (id INT PRIMARY KEY, j JSON, s VARCHAR(9))"]);
+    for (set, is_text) in [("binary", false), ("utf8mb4", true), ("latin1", true)] {
+        for (fields, ignore) in [("(id, j, s)", ""), ("(id, j, s)", "IGNORE"), ("(id, @j, s) SET j = @j", "")] {
+            let load = format!("LOAD DATA LOCAL INFILE 'f' {ignore} INTO TABLE d.j CHARACTER SET {set} {fields}");
+            node.load_by(&load, &["1\t[1]\ta\n"], &mut |_| {});
+            node.answer(1);
+            if is_text {
+                node.rows(1);
+            } else {
+                let answer = node.answer(1).expect("an error");
+                assert_eq!(answer[4..7], [255, (3144u16 % 256) as u8, (3144u16 / 256) as u8], "{load}");
+            }
+            let rows = node.query(2, "SELECT j FROM d.j");
+            assert_eq!(rows.len(), usize::from(is_text), "{load}");
+            node.execute(2, &["DELETE FROM d.j"]);
+        }
+        // Other columns take the bytes.
+        let load = format!("LOAD DATA LOCAL INFILE 'f' INTO TABLE d.j CHARACTER SET {set} (id, @s) SET s = UPPER(@s)");
+        node.load_by(&load, &["1\ta\n"], &mut |_| {});
+        node.answer(1);
+        node.rows(1);
+        assert_eq!(node.query(2, "SELECT s FROM d.j"), [if is_text { "A" } else { "a" }]);
+        assert_eq!(node.query(1, "SELECT @s = 'A'"), [if is_text { "1" } else { "0" }]);
+        node.execute(2, &["DELETE FROM d.j"]);
+    }
+}

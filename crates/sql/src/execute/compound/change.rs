@@ -174,6 +174,7 @@ impl Change<'_> {
         let Workspace { inputs, scratch, key_builder, .. } = &mut context.engine.work;
         let parameters = &self.steps.parameters;
         let sent: &[u8] = if self.ordered.locking_program.reads_parameters { parameters } else { &[] };
+        scratch.set_value_rules(context.session.variables.value_rules());
         let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
         let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
         let pushed = push_path(&mut writer, key_builder, &self.plan.table.definition, &self.plan.path, &values);

@@ -732,6 +732,7 @@ pub(super) fn complete(
     if work.first_number != 0 {
         context.session.last_insert_id = work.first_number;
     }
+    context.session.insert_id.end_statement();
     if let Some(InsertReturning { header, .. }) = &plan.returning {
         context.sink.header(header, &context.session.completion());
         return process_rows(context, vec![work.returned.packets], RowTarget::Answer { rows: 0 });

@@ -5,6 +5,8 @@
 
 use junctor_expression::{Parameters, ParametersBuilder};
 use junctor_model::error::Result;
+use junctor_model::user_value::UserValue;
+use junctor_model::value::Value;
 
 use super::drive::unexpected_step;
 use super::insert::Insert;
@@ -130,9 +132,11 @@ impl Computer<'_> {
     fn begin_line(&mut self, context: &mut StatementContext<'_, '_>) -> Result<()> {
         self.values.warnings_before = context.session.warning_count;
         let line = Parameters::from_bytes(self.values.lines.row(self.values.line));
+        let collation = self.plan.encoding.collation(context.session.variables.collation_connection);
         for (position, target) in self.plan.fields.iter().enumerate() {
             if let LoadTarget::Variable(name) = target {
                 let value = line.get(position as u16).to_value();
+                let value = UserValue::new(value, collation);
                 context.session.variables.put_user_variable(name, value)?;
             }
         }
@@ -157,8 +161,11 @@ impl Computer<'_> {
         context.engine.work.builder = builder;
         made?;
         let variables = &context.session.variables;
-        let names = self.plan.queries.assigned.iter();
-        let assigned = names.map(|name| (name.clone(), variables.user_variable(name))).collect();
+        let value = |name: &str| match variables.user_value(name) {
+            Some(value) => value.clone(),
+            None => UserValue::new(Value::Null, variables.collation_connection),
+        };
+        let assigned = self.plan.queries.assigned.iter().map(|name| (name.clone(), value(name))).collect();
         self.source.start_line(context, &query.query, assigned);
         self.values.is_running = true;
         Ok(())

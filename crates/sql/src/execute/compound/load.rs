@@ -12,6 +12,7 @@ use junctor_gateway::gateway::NO_OPERATION;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::store::StoreMode;
+use junctor_model::user_value::UserValue;
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::read_rows::OperationId;
 
@@ -27,7 +28,7 @@ use crate::execute::context::StatementContext;
 use crate::execute::server_file::{FILE_STEP_BYTES, FileAttempt};
 use crate::execute::state::Execution;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{InsertPlan, LoadPlan, LoadTarget};
+use crate::plan::{FileEncoding, InsertPlan, LoadPlan, LoadTarget};
 use crate::result::Progress;
 
 /// Maximum bytes of a line. A longer line is error 1153.
@@ -276,7 +277,9 @@ pub(super) fn advance_load(context: &mut StatementContext<'_, '_>, insert: &mut 
         if outcome? == LineOutcome::End {
             load.has_ended = true;
             load.close(context);
+            let collation = plan.encoding.collation(context.session.variables.collation_connection);
             for (name, value) in load.variables.drain(..) {
+                let value = UserValue::new(value, collation);
                 context.session.variables.put_user_variable(&name, value)?;
             }
             return Ok(Next::Done);
@@ -421,6 +424,10 @@ impl RowMaker<'_> {
                 );
                 self.warn(context, ErrorCode::LoadedNull, message)?;
                 builder.push(column.column_type.implicit_default().as_ref());
+            }
+            // As in MySQL, also with IGNORE and where no `sql_mode` is strict.
+            Some(ValueRef::Bytes(_)) if self.load.encoding == FileEncoding::Binary && column.column_type.is_json() => {
+                return Err(Error::binary_document());
             }
             Some(value) => builder.push(value),
             None => {

@@ -9,7 +9,7 @@ use junctor_gateway::gateway::NO_OPERATION;
 use junctor_gateway::{Event, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
-use junctor_model::value::Value;
+use junctor_model::user_value::UserValue;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
@@ -233,7 +233,7 @@ impl Source {
         &mut self,
         context: &mut StatementContext<'_, '_>,
         query: &QueryPlan,
-        assigned: Vec<(Box<str>, Value)>,
+        assigned: Vec<(Box<str>, UserValue)>,
     ) {
         (self.collects, self.has_ended, self.taken) = (true, false, 0);
         self.collected.clear();

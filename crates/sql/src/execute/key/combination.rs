@@ -139,7 +139,7 @@ impl KeyBuilder {
                 break;
             }
             let found = values_of(part, values)?;
-            bytes += self.longest(parts, place, &found);
+            bytes += self.longest(parts, place, &found, values);
             if is_product && !fits(combinations, bytes) {
                 parts.prefix = &parts.prefix[..place];
                 break;
@@ -156,12 +156,12 @@ impl KeyBuilder {
     }
 
     /// The greatest number of bytes that one of the values takes in a key.
-    fn longest(&mut self, parts: RangeParts<'_>, place: usize, found: &[ValueRef<'_>]) -> usize {
+    fn longest(&mut self, parts: RangeParts<'_>, place: usize, found: &[ValueRef<'_>], values: &Values<'_>) -> usize {
         let Some(column) = parts.template.columns.get(place) else { return 0 };
         let column = RangeColumn::of(parts.definition, parts.template, *column);
         let length_of = |value: &ValueRef<'_>| {
             self.key.clear();
-            column.append_floor(*value, &mut self.key);
+            column.append_floor(*value, values.scratch, &mut self.key);
             self.key.len()
         };
         found.iter().map(length_of).max().unwrap_or(0)
@@ -186,7 +186,7 @@ impl KeyBuilder {
                 ValueSet::Prefix { pattern, .. } => vec![pattern.value(values)?],
             };
             count += if matches!(set, ValueSet::Values(_)) { found.len() } else { 1 };
-            most = most.max(self.longest(parts, parts.template.prefix.len(), &found));
+            most = most.max(self.longest(parts, parts.template.prefix.len(), &found, values));
         }
         let ranges = combinations.saturating_mul(count);
         Ok(ranges <= RANGES_MAX && fits(ranges, bytes + most))

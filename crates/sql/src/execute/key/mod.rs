@@ -244,7 +244,7 @@ impl KeyBuilder {
                 }
             };
             let column = &alternative.definition.columns[usize::from(column.0)];
-            if append_key_floor(column, value, &mut self.bytes) != KeyFit::Exact {
+            if append_key_floor(column, value, values.scratch, &mut self.bytes) != KeyFit::Exact {
                 return Ok(false);
             }
         }
@@ -262,7 +262,9 @@ impl KeyBuilder {
         self.partition_key.clear();
         for (column, operand) in bound {
             let column = &definition.columns[usize::from(column.0)];
-            if append_key_floor(column, operand.value(values)?, &mut self.partition_key) != KeyFit::Exact {
+            if append_key_floor(column, operand.value(values)?, values.scratch, &mut self.partition_key)
+                != KeyFit::Exact
+            {
                 return Ok(None);
             }
         }
@@ -356,7 +358,7 @@ impl KeyBuilder {
                     rest.next().copied().unwrap_or(ValueRef::Null)
                 }
             };
-            if column.append_floor(value, &mut self.key) != KeyFit::Exact {
+            if column.append_floor(value, values.scratch, &mut self.key) != KeyFit::Exact {
                 return Ok(());
             }
         }
@@ -397,7 +399,12 @@ impl KeyBuilder {
                     members.get(before).copied().unwrap_or(ValueRef::Null)
                 }
             };
-            append_key_floor(&definition.columns[usize::from(column.0)], value, &mut self.partition_key);
+            append_key_floor(
+                &definition.columns[usize::from(column.0)],
+                value,
+                values.scratch,
+                &mut self.partition_key,
+            );
         }
         Ok(Some(partition_of(key_hash(&self.partition_key), definition.partition_count)))
     }
@@ -421,17 +428,17 @@ impl KeyBuilder {
             ValueSet::Values(KeyValues::Null) => Ok(()),
             ValueSet::Values(KeyValues::One(operand)) => {
                 let value = operand.value(values)?;
-                self.add_point(column, value)
+                self.add_point(column, value, values)
             }
             ValueSet::Values(KeyValues::List(list)) => list.iter().try_for_each(|operand| {
                 let value = operand.value(values)?;
                 self.key.truncate(length);
-                self.add_point(column, value)
+                self.add_point(column, value, values)
             }),
             ValueSet::Values(KeyValues::Parameters(ordinal) | KeyValues::Parallel(ordinal)) => {
                 values.parameters.list(*ordinal).try_for_each(|value| {
                     self.key.truncate(length);
-                    self.add_point(column, value)
+                    self.add_point(column, value, values)
                 })
             }
             ValueSet::Prefix { pattern, escape } => {
@@ -443,8 +450,8 @@ impl KeyBuilder {
         outcome
     }
 
-    fn add_point(&mut self, column: RangeColumn<'_>, value: ValueRef<'_>) -> Result<()> {
-        match column.append_floor(value, &mut self.key) {
+    fn add_point(&mut self, column: RangeColumn<'_>, value: ValueRef<'_>, values: &Values<'_>) -> Result<()> {
+        match column.append_floor(value, values.scratch, &mut self.key) {
             KeyFit::Exact => self.add_prefix_span(),
             _ => Ok(()),
         }
@@ -475,7 +482,7 @@ impl KeyBuilder {
             None => self.append_floor(column),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
-                match append_key_floor(column, value, &mut self.key) {
+                match append_key_floor(column, value, values.scratch, &mut self.key) {
                     KeyFit::Null | KeyFit::TooHigh => return Ok(()),
                     KeyFit::TooLow => self.append_floor(column),
                     KeyFit::Exact if *inclusive => self.append_truncated_key(),
@@ -491,7 +498,7 @@ impl KeyBuilder {
             None => self.append_successor(),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
-                match append_key_floor(column, value, &mut self.key) {
+                match append_key_floor(column, value, values.scratch, &mut self.key) {
                     KeyFit::Null | KeyFit::TooLow => return Ok(()),
                     KeyFit::TooHigh => self.append_successor(),
                     KeyFit::Exact if !*inclusive && self.key.len() <= BOUND_BYTES_MAX => {
@@ -516,7 +523,7 @@ impl KeyBuilder {
             None => self.append_truncated_key(),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
-                match column.append_floor(value, &mut self.key) {
+                match column.append_floor(value, values.scratch, &mut self.key) {
                     KeyFit::Null | KeyFit::TooLow => return Ok(()),
                     KeyFit::Exact if !*inclusive => match self.append_lower_after() {
                         Some(lower) => lower,
@@ -531,7 +538,7 @@ impl KeyBuilder {
             None => self.append_ceiling(column),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
-                match column.append_floor(value, &mut self.key) {
+                match column.append_floor(value, values.scratch, &mut self.key) {
                     KeyFit::Null | KeyFit::TooHigh => return Ok(()),
                     KeyFit::TooLow => self.append_ceiling(column),
                     KeyFit::Exact if *inclusive => self.append_successor(),

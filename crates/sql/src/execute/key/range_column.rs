@@ -5,6 +5,7 @@
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::complement;
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
+use junctor_model::scratch::Scratch;
 use junctor_model::value::ValueRef;
 
 use super::super::bound::{KeyFit, append_key_floor};
@@ -33,9 +34,9 @@ impl<'d> RangeColumn<'d> {
 
     /// As [`append_key_floor`], with the bytes of the index.
     #[inline]
-    pub fn append_floor(self, value: ValueRef<'_>, key: &mut Vec<u8>) -> KeyFit {
+    pub fn append_floor(self, value: ValueRef<'_>, scratch: &Scratch, key: &mut Vec<u8>) -> KeyFit {
         let start = key.len();
-        let fit = append_key_floor(self.definition, value, key);
+        let fit = append_key_floor(self.definition, value, scratch, key);
         if self.descending {
             complement(&mut key[start..]);
         }

@@ -84,6 +84,7 @@ impl World {
             database: Some("t"),
             database_collation: CollationId::DEFAULT,
             last_insert_id: 0,
+            insert_id: 0,
             row_count: 0,
             found_rows: 0,
             warning_count: 3,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::stored_settings::PersistedSettings;
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
@@ -35,6 +36,8 @@ pub struct SetEffects {
     pub commits: bool,
     /// New result of LAST_INSERT_ID(), if assigned.
     pub last_insert_id: Option<u64>,
+    /// The next generated AUTO_INCREMENT value, if assigned; 0 for that of the table.
+    pub insert_id: Option<u64>,
     /// New global values, in the order of their assignment.
     pub global: Vec<GlobalChange>,
     /// Changes of persisted values, in the order of their assignment.
@@ -44,7 +47,7 @@ pub struct SetEffects {
 }
 
 /// Evaluates an expression of SET. The variables have the values before the statement.
-pub type Evaluate<'a> = dyn FnMut(&Expression, &SessionVariables, &GlobalVariables) -> Result<Value> + 'a;
+pub type Evaluate<'a> = dyn FnMut(&Expression, &SessionVariables, &GlobalVariables) -> Result<UserValue> + 'a;
 
 impl GlobalVariables {
     /// Applies a change that another session made.
@@ -168,7 +171,7 @@ impl Assignment<'_, '_> {
         }
     }
 
-    fn value_of(&mut self, expression: &Expression) -> Result<Value> {
+    fn value_of(&mut self, expression: &Expression) -> Result<UserValue> {
         match self.before {
             Some((session, globals)) => (self.evaluate)(expression, session, globals),
             None => (self.evaluate)(expression, self.session, self.globals),
@@ -190,7 +193,7 @@ impl Assignment<'_, '_> {
             None if variable.has_global_value() => self.globals.value(id),
             None => super::check::default_value(variable),
             Some(expression) => {
-                let value = self.value_of(expression)?;
+                let value = self.value_of(expression)?.value;
                 let assigned = AssignedValue { name, value: &value, mode: self.session.sql_mode };
                 self.effects.notes.extend(deprecation(variable, &value));
                 check(variable, assigned, &old, &mut self.effects.notes)?
@@ -213,6 +216,7 @@ impl Assignment<'_, '_> {
         // Compare with the old value before `put` overwrites it.
         match variable.slot {
             _ if is_global => {}
+            Slot::InsertId => self.effects.insert_id = Some(unsigned_of(&value)),
             Slot::LastInsertId => self.effects.last_insert_id = Some(unsigned_of(&value)),
             Slot::Autocommit => self.effects.commits |= !self.session.autocommit && value == Value::Int(1),
             _ => {}

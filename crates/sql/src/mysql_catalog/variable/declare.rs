@@ -99,6 +99,7 @@ pub enum Slot {
     CharacterSetDatabase,
     CollationDatabase,
     LastInsertId,
+    InsertId,
     WarningCount,
     ErrorCount,
     Timestamp,

@@ -104,6 +104,7 @@ pub(crate) fn shown_value(id: VariableId, facts: &SessionContext<'_>) -> (Value,
 fn session_value(id: VariableId, facts: &SessionContext<'_>) -> Value {
     let variable = id.variable();
     match variable.slot {
+        Slot::InsertId => Value::UInt(facts.insert_id),
         Slot::LastInsertId => Value::UInt(facts.last_insert_id),
         Slot::WarningCount => Value::UInt(u64::from(facts.warning_count)),
         Slot::ErrorCount => Value::UInt(u64::from(facts.error_count)),

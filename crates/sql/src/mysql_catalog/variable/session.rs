@@ -8,6 +8,7 @@ use junctor_model::error::Result;
 use junctor_model::locale::Locale;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::temporal::{ValueRules, Zone};
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
@@ -250,14 +251,19 @@ impl SessionVariables {
 
     /// The value of a user variable; NULL if it is not set.
     pub fn user_variable(&self, name: &str) -> Value {
-        self.user.as_ref().map_or(Value::Null, |user| user.get(name))
+        self.user_value(name).map_or(Value::Null, |found| found.value.clone())
+    }
+
+    /// A user variable with the collation of its text; `None` if it is not set.
+    pub fn user_value(&self, name: &str) -> Option<&UserValue> {
+        self.user.as_ref()?.get(name)
     }
 
     /// Sets a user variable.
     ///
     /// # Errors
     /// The errors of [`UserVariables::put`].
-    pub fn put_user_variable(&mut self, name: &str, value: Value) -> Result<()> {
+    pub fn put_user_variable(&mut self, name: &str, value: UserValue) -> Result<()> {
         self.user.get_or_insert_default().put(name, value)
     }
 
@@ -482,7 +488,7 @@ impl SessionVariables {
                 self.timestamp_us = (seconds > 0.0).then_some((seconds * 1e6) as u64);
             }
             // Computed when they are read. `SetEffects` reports an assignment of LAST_INSERT_ID.
-            Slot::CharacterSetDatabase | Slot::CollationDatabase | Slot::LastInsertId => {}
+            Slot::CharacterSetDatabase | Slot::CollationDatabase | Slot::LastInsertId | Slot::InsertId => {}
             Slot::WarningCount | Slot::ErrorCount => {}
             Slot::Stored => put_deviation(&mut self.stored, id, value),
         }

@@ -62,6 +62,8 @@ pub struct SessionContext<'a> {
     pub database_collation: CollationId,
     /// Result of LAST_INSERT_ID().
     pub last_insert_id: u64,
+    /// The variable `insert_id`.
+    pub insert_id: u64,
     /// Result of ROW_COUNT(); -1 after a statement that returns rows.
     pub row_count: i64,
     /// Result of FOUND_ROWS().
@@ -104,8 +106,14 @@ pub fn evaluate_session_expression(expression: &Expression, facts: &SessionConte
 
 /// The type of a session expression with this value. The type depends on the expression and the kind of the
 /// value, not on the value's digits or length, so that executions with other values have the same type. A
-/// decimal keeps its number of digits after the decimal point. `collation` is that of the connection.
-pub fn session_value_type(expression: &Expression, value: &Value, collation: CollationId) -> ResultType {
+/// decimal keeps its number of digits after the decimal point. A text has the collation of its user variable,
+/// or that of the connection.
+pub fn session_value_type(expression: &Expression, value: &Value, variables: &SessionVariables) -> ResultType {
+    let user_value = match expression {
+        Expression::UserVariable(name) => variables.user_value(name),
+        _ => None,
+    };
+    let collation = user_value.map_or(variables.collation_connection, |found| found.collation);
     if is_call(expression, &["LOAD_FILE"]) {
         // The type does not depend on the content, which is not known before the file is read.
         return ResultType::string(CollationId::BINARY, Coercibility::Coercible, FILE_LENGTH).with_nullable(true);
@@ -130,6 +138,8 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
                     coercibility: Coercibility::SystemConstant,
                     ..result
                 },
+                // In an expression, a user variable counts as much as a column.
+                false if is_user_variable => ResultType { coercibility: Coercibility::Implicit, ..result },
                 false => result,
             }
         }

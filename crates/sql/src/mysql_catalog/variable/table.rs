@@ -174,7 +174,7 @@ pub const TABLE: &[Variable] = &[
     flag("innodb_strict_mode", Both, true),
     flag("innodb_table_locks", Both, true),
     text("innodb_version", GlobalReadOnly, "8.0.36"),
-    number("insert_id", Session, 0, 0, u64::MAX),
+    number("insert_id", Session, 0, 0, u64::MAX).at(Slot::InsertId),
     number("interactive_timeout", Both, 28_800, 1, YEAR_SECONDS),
     choice("internal_tmp_mem_storage_engine", Both, &["TempTable", "MEMORY"]),
     number("join_buffer_size", Both, 262_144, 128, u64::MAX),

@@ -4,6 +4,7 @@ use junctor_model::access::AccountName;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
 use junctor_model::temporal::Zone;
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -48,6 +49,7 @@ fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> S
         database: Some("t"),
         database_collation: CollationId::UTF8MB4_0900_AI_CI,
         last_insert_id: 12,
+        insert_id: 0,
         row_count: -1,
         found_rows: 3,
         warning_count: 2,
@@ -63,7 +65,11 @@ fn statement(text: &str) -> Statement {
 }
 
 /// Evaluates the expressions of these tests: literals, session expressions, and CONCAT of them.
-fn evaluate(expression: &Expression, session: &SessionVariables, globals: &GlobalVariables) -> Result<Value> {
+fn evaluate(expression: &Expression, session: &SessionVariables, globals: &GlobalVariables) -> Result<UserValue> {
+    evaluate_value(expression, session, globals).map(|value| UserValue::new(value, CollationId::DEFAULT))
+}
+
+fn evaluate_value(expression: &Expression, session: &SessionVariables, globals: &GlobalVariables) -> Result<Value> {
     if let Some(value) = evaluate_session_expression(expression, &facts(session, globals))? {
         return Ok(value);
     }
@@ -76,7 +82,7 @@ fn evaluate(expression: &Expression, session: &SessionVariables, globals: &Globa
         Expression::Function(call) if call.name.eq_ignore_ascii_case("CONCAT") => {
             let mut joined = Vec::new();
             for argument in &call.arguments {
-                if let Value::Bytes(bytes) = evaluate(argument, session, globals)? {
+                if let Value::Bytes(bytes) = evaluate_value(argument, session, globals)? {
                     joined.extend(bytes);
                 }
             }
@@ -443,15 +449,16 @@ fn an_idle_session_keeps_only_what_it_changed() {
 #[test]
 fn user_variables_are_bounded_in_count_and_bytes() {
     let mut variables = UserVariables::default();
+    let plain = |value| UserValue::new(value, CollationId::DEFAULT);
     for at in 0..USER_VARIABLES_MAX {
-        variables.put(&format!("v{at}"), Value::Int(at as i64)).expect("there is room");
+        variables.put(&format!("v{at}"), plain(Value::Int(at as i64))).expect("there is room");
     }
-    assert_eq!(variables.put("more", Value::Null).map_err(|error| error.code.errno()), Err(1041));
-    variables.put("V1", Value::Int(5)).expect("it exists");
-    assert_eq!(variables.get("v1"), Value::Int(5));
+    assert_eq!(variables.put("more", plain(Value::Null)).map_err(|error| error.code.errno()), Err(1041));
+    variables.put("V1", plain(Value::Int(5))).expect("it exists");
+    assert_eq!(variables.get("v1"), Some(&plain(Value::Int(5))));
     let long = Value::Bytes(vec![b'x'; USER_VARIABLES_BYTES_MAX]);
-    assert_eq!(variables.put("v1", long).map_err(|error| error.code.errno()), Err(1041));
-    assert_eq!(variables.get("v1"), Value::Int(5));
+    assert_eq!(variables.put("v1", plain(long)).map_err(|error| error.code.errno()), Err(1041));
+    assert_eq!(variables.get("v1"), Some(&plain(Value::Int(5))));
 }
 
 #[test]
@@ -557,7 +564,7 @@ fn the_type_of_a_session_value_depends_on_its_source_and_not_on_its_length() {
     let type_of = |text: &str, value: Value| {
         let Statement::Select(select) = statement(text) else { panic!("{text} is a query") };
         let SelectItem::Expression { expression, .. } = &select.projection[0] else { panic!("{text}") };
-        let result = session_value_type(expression, &value, CollationId::UTF8MB4_0900_AI_CI);
+        let result = session_value_type(expression, &value, &Client::new().session);
         (result.kind, result.length, result.decimals, result.nullable)
     };
     let decimal = |mantissa, scale| Value::Decimal(junctor_model::value::Decimal::Narrow { mantissa, scale });

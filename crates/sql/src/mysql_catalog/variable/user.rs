@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
+use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 
 /// Maximum number of user variables of one session. More give error 1041.
@@ -14,14 +15,14 @@ pub const USER_VARIABLES_BYTES_MAX: usize = 1024 * 1024;
 /// The user variables of one session. Names ignore case.
 #[derive(Clone, Debug, Default)]
 pub struct UserVariables {
-    values: BTreeMap<Box<str>, Value>,
+    values: BTreeMap<Box<str>, UserValue>,
     bytes: usize,
 }
 
 impl UserVariables {
-    /// The value of a variable; NULL if it is not set.
-    pub fn get(&self, name: &str) -> Value {
-        self.values.get(name.to_lowercase().as_str()).cloned().unwrap_or(Value::Null)
+    /// A variable; `None` if it is not set.
+    pub fn get(&self, name: &str) -> Option<&UserValue> {
+        self.values.get(name.to_lowercase().as_str())
     }
 
     /// Sets a variable.
@@ -29,7 +30,7 @@ impl UserVariables {
     /// # Errors
     /// 1059 for a name above 64 characters; 1041 above [`USER_VARIABLES_MAX`] or
     /// [`USER_VARIABLES_BYTES_MAX`]. After an error, the old value stays.
-    pub fn put(&mut self, name: &str, value: Value) -> Result<()> {
+    pub fn put(&mut self, name: &str, value: UserValue) -> Result<()> {
         if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
             return Err(Error::new(ErrorCode::IdentifierTooLong, format!("Identifier name '{name}' is too long")));
         }
@@ -56,9 +57,9 @@ impl UserVariables {
     }
 }
 
-fn bytes_of(value: &Value) -> usize {
-    match value {
-        Value::Bytes(bytes) => size_of::<Value>() + bytes.len(),
-        _ => size_of::<Value>(),
+fn bytes_of(value: &UserValue) -> usize {
+    match &value.value {
+        Value::Bytes(bytes) => size_of::<UserValue>() + bytes.len(),
+        _ => size_of::<UserValue>(),
     }
 }

@@ -1,5 +1,7 @@
 //! Operands: constants, variables, columns and expressions in parentheses.
 
+use junctor_model::temporal::Zone;
+
 use super::operator::Level;
 use super::parser::{Parse, Parser};
 use crate::parse::deprecation::Deprecation;
@@ -239,7 +241,7 @@ impl Parser<'_> {
         let inner = match kind.filter(|_| self.current.kind == TokenKind::String) {
             Some(kind) => {
                 let text = self.string()?;
-                Expression::Literal(match read_temporal(kind, &text) {
+                Expression::Literal(match read_temporal(kind, &text, Zone::UTC) {
                     Some(_) => Literal::Temporal { kind, text },
                     None => Literal::String(StringLiteral { bytes: text, ..StringLiteral::default() }),
                 })

@@ -81,15 +81,20 @@ fn send_commit_to_backup(harness: &mut Harness, transaction: TransactionId) {
 }
 
 fn lose_first_node(harness: &mut Harness) {
+    begin_epoch_without(harness, ldm(2), (FIRST, 1));
+}
+
+/// Starts an epoch at a block, without this node.
+fn begin_epoch_without(harness: &mut Harness, at: Address, (epoch, lost): (Epoch, u8)) {
     let begin = BeginEpoch {
-        epoch: FIRST,
-        gone: [1 << 1, 0, 0, 0],
+        epoch,
+        gone: [1 << lost, 0, 0, 0],
         late: LateNodes::default(),
         copies_at: None,
         admitted: Epoch(0),
         reply_to: None,
     };
-    harness.send(ldm(2), ldm(2), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
+    harness.send(at, at, Signal::Ldm(LdmSignal::BeginEpoch(begin)));
 }
 
 /// Delivers signals, except those to blocks that the test does not have or plays.
@@ -203,15 +208,7 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     let waiting = harness.begin_execute(TestSession::begin(1), &add, table.keys(&[5]));
     harness.run();
     assert_eq!(harness.ldm(ldm(1)).work().waiting_writes, 2);
-    let begin = BeginEpoch {
-        epoch: FIRST,
-        gone: [1 << 3, 0, 0, 0],
-        late: LateNodes::default(),
-        copies_at: None,
-        admitted: Epoch(0),
-        reply_to: None,
-    };
-    harness.send(ldm(1), ldm(1), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
+    begin_epoch_without(&mut harness, ldm(1), (FIRST, 3));
     // A late signal of the lost node is dropped.
     harness.send(ldm(1), third, write_from_node_3(&table, partition, 7, Epoch(0)));
     while harness.statement(waiting).is_none() {
@@ -239,15 +236,7 @@ fn an_undo_that_waits_for_its_epoch_is_void_if_its_tc_is_lost_in_the_next_one() 
     let undo = UndoTransaction { transaction, epoch: FIRST, reply_to: third, newer_than, ends, is_backup };
     harness.send(ldm(1), third, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
     // Node 1 skips the epoch of the order.
-    let begin = BeginEpoch {
-        epoch: Epoch(2),
-        gone: [1 << 3, 0, 0, 0],
-        late: LateNodes::default(),
-        copies_at: None,
-        admitted: Epoch(0),
-        reply_to: None,
-    };
-    harness.send(ldm(1), ldm(1), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
+    begin_epoch_without(&mut harness, ldm(1), (Epoch(2), 3));
     while let Some(next) = harness.delivery.in_flight.front() {
         match next.to.node == NodeId(1) {
             true => _ = harness.step(),
