@@ -204,8 +204,13 @@ pub fn plan_statement(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
     let notes = PlanNotes::default();
-    let added_nodes = Cell::new(0);
-    let noting = Environment { notes: Some(&notes), added_nodes: Some(&added_nodes), ..*environment };
+    let (added_nodes, reads_diagnostics) = (Cell::new(0), Cell::new(false));
+    let noting = Environment {
+        notes: Some(&notes),
+        added_nodes: Some(&added_nodes),
+        reads_diagnostics: Some(&reads_diagnostics),
+        ..*environment
+    };
     let planned = plan_noting(&noting, statement, find_virtual)?;
     let mut notes = notes.into_inner();
     Ok(match planned {

@@ -570,6 +570,7 @@ impl Engine {
         &self,
         session_context: &SessionContext<'_>,
         session: &Session,
+            reads_diagnostics: None,
         expression: &Expression,
     ) -> Result<junctor_expression::Expression> {
         let collation = session_context.variables.collation_connection;
@@ -580,7 +581,7 @@ impl Engine {
             };
             Ok(value.map(|value| {
                 let result = session_value_type(expression, &value, collation);
-                SessionConstant { value, result, is_volatile: true }
+                SessionConstant { value, result, is_volatile: true, is_of_diagnostics: false }
             }))
         };
         let environment = Environment {

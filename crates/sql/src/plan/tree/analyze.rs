@@ -285,6 +285,7 @@ impl Analysis<'_> {
             explain: None,
             analyzes: true,
             cost_ns: 0.0,
+            reads_diagnostics: false,
             is_outdated: AtomicBool::new(false),
             statistics_version: AtomicU64::new(0),
         }

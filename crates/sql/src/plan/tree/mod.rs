@@ -104,6 +104,9 @@ pub struct TreePlan {
     pub analyzes: bool,
     /// Estimated duration in nanoseconds of one thread.
     pub cost_ns: f64,
+    /// Whether it reads how many warnings and errors the statement before had. They are forgotten when it
+    /// starts.
+    pub reads_diagnostics: bool,
     /// Set when tables have other numbers of rows than those for which the query was planned.
     pub is_outdated: AtomicBool,
     /// The version of all statistics at which those of the plan were last compared with the present ones.
@@ -600,6 +603,7 @@ impl<'a> TreePlanner<'a> {
             is_outdated: AtomicBool::new(false),
             statistics_version: AtomicU64::new(0),
         };
+            reads_diagnostics: self.environment.has_read_diagnostics(),
         Planned { plan, is_volatile: self.is_volatile.get() }
     }
 }
