@@ -282,10 +282,11 @@ impl Analysis<'_> {
             calc_found_rows: false,
             is_strict: false,
             parameter_count: environment.parameters.len(),
+            is_shown: false,
             explain: None,
             analyzes: true,
-            cost_ns: 0.0,
             reads_diagnostics: false,
+            cost_ns: 0.0,
             is_outdated: AtomicBool::new(false),
             statistics_version: AtomicU64::new(0),
         }
