@@ -494,6 +494,11 @@ impl<'a> Binder<'a> {
     pub(super) fn session_constant(&mut self, expression: &ast::Expression) -> Result<Option<Expression>> {
         let Some(constant) = (self.environment.session_constant)(expression)? else { return Ok(None) };
         self.is_volatile |= constant.is_volatile;
+        if constant.is_of_diagnostics
+            && let Some(reads_diagnostics) = self.environment.reads_diagnostics
+        {
+            reads_diagnostics.set(true);
+        }
         Ok(Some(Expression::constant_of_type(constant.value, constant.result)))
     }
 

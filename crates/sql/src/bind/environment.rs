@@ -27,6 +27,8 @@ pub struct SessionConstant {
     pub result: ResultType,
     /// Whether another execution may see another value. If so, the plan is valid for this execution only.
     pub is_volatile: bool,
+    /// Whether the value is a count of the diagnostics of the statement before.
+    pub is_of_diagnostics: bool,
 }
 
 /// The kind of a parameter's values, as far as a plan depends on it.
@@ -45,6 +47,9 @@ pub struct ParameterKind {
     pub exact: Option<ResultType>,
     /// Whether the value is the time of the statement in UTC, with six digits.
     pub is_statement_time: bool,
+    /// Whether the value is a count of the diagnostics of the statement before. Planning the statement again
+    /// finds another one.
+    pub is_of_diagnostics: bool,
 }
 
 /// For a string that may be a LIKE pattern: whether the pattern begins with a literal character.
@@ -70,6 +75,7 @@ impl ParameterKind {
             prefix: PatternPrefix::Unknown,
             exact: None,
             is_statement_time: false,
+            is_of_diagnostics: false,
         }
     }
 
@@ -232,6 +238,9 @@ pub struct Environment<'a> {
     /// Counts the nodes that the expressions of unstored columns add to the statement; `None` outside of
     /// statements.
     pub added_nodes: Option<&'a Cell<usize>>,
+    /// Set if the statement reads a count of diagnostics that is not a parameter; `None` outside of
+    /// statements.
+    pub reads_diagnostics: Option<&'a Cell<bool>>,
     /// Collects the warnings of planning; `None` where nobody reads them.
     pub notes: Option<&'a PlanNotes>,
     /// Collects the rights that the statement needs; `None` for expressions that need none.
@@ -242,6 +251,11 @@ impl<'a> Environment<'a> {
     /// Number of the parameters whose values virtual tables can read.
     pub fn readable_parameters(&self) -> u16 {
         if self.numbers_of_execution { self.parameters.len() as u16 } else { 0 }
+    }
+
+    /// Whether what has been bound reads the counts of the diagnostics of the statement before.
+    pub fn has_read_diagnostics(&self) -> bool {
+        self.parameters.iter().any(|kind| kind.is_of_diagnostics) || self.reads_diagnostics.is_some_and(Cell::get)
     }
 
     /// The environment of a session with default settings whose values are unknown.
@@ -272,6 +286,7 @@ impl<'a> Environment<'a> {
             numbers_of_execution: false,
             purges: false,
             added_nodes: None,
+            reads_diagnostics: None,
             notes: None,
             access: None,
         }

@@ -72,21 +72,14 @@ impl StatementContext<'_, '_> {
         let (now, loads) = (self.turn.turn_start, self.turn.loads);
         let is_long = plan.cost_ns >= rule.least_ns;
         let disturbs = is_long && (rule.least_ns == 0.0 || rule.rate.has_many(now, || loads.inputs()));
-        if !disturbs || !plan.only_reads_tables() || !self.session.is_movable() {
+        if !disturbs || plan.reads_diagnostics || !plan.only_reads_tables() || !self.session.is_movable() {
             return None;
         }
         // A `work` block has no clients, so it does not notice that the node is cut off. It would answer.
         if self.engine.gateway.check_host().is_err() {
             return None;
         }
-        // The counts of the statement before are read when the query is planned, and then forgotten.
-        let text = match input.input.form {
-            InputForm::Text(text) => text,
-            InputForm::Prepared(id) => self.session.statements.get(id).map_or(&[][..], |statement| &statement.text),
-            InputForm::None | InputForm::Keys(..) => return None,
-        };
-        let names = |name: &str| text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name.as_bytes()));
-        if names("warning_count") || names("error_count") {
+        if matches!(input.input.form, InputForm::None | InputForm::Keys(..)) {
             return None;
         }
         // Only this block knows the results that were asked for before the statement.

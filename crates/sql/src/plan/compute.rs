@@ -64,6 +64,8 @@ pub struct ComputePlan {
     pub distinct: bool,
     /// LIMIT and OFFSET.
     pub limit: Option<LimitTemplate>,
+    /// Whether the statement is SHOW or DESCRIBE.
+    pub is_shown: bool,
     /// Number of the parameter for the first column of a row. The other columns follow it.
     pub first_column: u16,
     /// Number of the parameter for the first aggregate. The other aggregates follow it.
@@ -119,6 +121,7 @@ pub(super) fn plan_compute(
         sort,
         distinct: select.distinct,
         limit: select.limit.map(LimitTemplate::of).transpose()?,
+        is_shown: false,
         first_column,
         first_aggregate,
         source: rows,
@@ -141,7 +144,7 @@ fn virtual_read<'e>(
     values.for_each(|value| value.visit(&mut |inner| columns.extend(position(inner))));
     let names = VirtualColumns { position: &position, parameters: environment.readable_parameters() };
     let equalities = names.equalities_of(conditions);
-    VirtualRead { source: source.clone(), columns: columns.into_iter().collect(), equalities }
+    VirtualRead { source: source.clone(), columns: columns.into_iter().collect(), equalities, sees_own_tables: false }
 }
 
 /// The type of a column's values, derived from its wire description.

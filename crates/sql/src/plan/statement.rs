@@ -15,8 +15,8 @@ use super::explain::{ExplainFormat, ExplainRequest};
 use super::hint::{HintedSelect, apply_hints, apply_to_change};
 use super::insert::plan_insert;
 use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
-use super::process_list::plan_process_list;
 use super::select::plan_select;
+use super::shown_query::plan_shown_query;
 use super::tree::{TreePlan, TreeTable, plan_analyze, plan_explain, plan_tree};
 use super::virtual_table::{FindVirtual, virtual_source};
 use super::{ChangePlan, ComputePlan, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
@@ -193,8 +193,8 @@ const PLAN_BYTES_PER_TEXT_BYTE: usize = 64;
 /// Estimated bytes of a column: its definition, its expression, and its encodings in the result header.
 const PLAN_BYTES_PER_COLUMN: usize = 512;
 
-/// Plans a statement. Returns `None` for statements without a plan: definitions, SET, SHOW except SHOW
-/// PROCESSLIST, and others.
+/// Plans a statement. Returns `None` for statements without a plan: definitions, SET, SHOW of what no
+/// table has, and others.
 ///
 /// # Errors
 /// Errors of binding and planning.
@@ -204,8 +204,13 @@ pub fn plan_statement(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
     let notes = PlanNotes::default();
-    let added_nodes = Cell::new(0);
-    let noting = Environment { notes: Some(&notes), added_nodes: Some(&added_nodes), ..*environment };
+    let (added_nodes, reads_diagnostics) = (Cell::new(0), Cell::new(false));
+    let noting = Environment {
+        notes: Some(&notes),
+        added_nodes: Some(&added_nodes),
+        reads_diagnostics: Some(&reads_diagnostics),
+        ..*environment
+    };
     let planned = plan_noting(&noting, statement, find_virtual)?;
     let mut notes = notes.into_inner();
     Ok(match planned {
@@ -257,7 +262,6 @@ fn plan_noting(
         Statement::Commit(end) => control(ControlPlan::Commit(*end)),
         Statement::Rollback(end) => control(ControlPlan::Rollback(*end)),
         Statement::Show(show) => match &**show {
-            Show::ProcessList { full } => plan_process_list(environment, *full, find_virtual).map(Planned::from),
             Show::Checksum { tables, quick } => {
                 plan_checksum(environment, (tables, *quick), find_virtual).map(Planned::from)
             }
@@ -267,8 +271,11 @@ fn plan_noting(
             Show::Histogram(tables, change) => {
                 plan_analyze(environment, (tables, Some(change)), find_virtual).map(analysis)
             }
-            _ => return Ok(None),
+            _ => return Ok(plan_shown_query(environment, statement, find_virtual)?.map(Planned::from)),
         },
+        Statement::Describe(_) => {
+            return Ok(plan_shown_query(environment, statement, find_virtual)?.map(Planned::from));
+        }
         Statement::Explain(explain) => return plan_explain_query(environment, explain, find_virtual),
         _ => return Ok(None),
     };

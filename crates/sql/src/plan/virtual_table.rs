@@ -13,8 +13,10 @@ use junctor_model::schema::{SYSTEM_DATABASES, is_open_table};
 use junctor_model::value::Value;
 
 use super::compute::ComputeSource;
+use super::shown_query::ShownQuery;
 use crate::access::TableAccess;
 use crate::bind::{Environment, message};
+use crate::parse::Statement;
 use crate::parse::statement::ObjectName;
 
 /// A virtual table at the time when a statement is planned.
@@ -37,6 +39,8 @@ pub struct VirtualRead {
     pub columns: Vec<u16>,
     /// Equalities that all rows of the answer satisfy.
     pub equalities: Vec<VirtualEquality>,
+    /// Whether temporary tables of the session hide other tables of their names.
+    pub sees_own_tables: bool,
 }
 
 /// A column that must equal one of these values, compared as names.
@@ -65,6 +69,15 @@ pub trait VirtualTables {
     /// The rows of a table, at least those that satisfy the equalities. Values of columns that are not read
     /// may be wrong.
     fn rows(&self, read: &VirtualRead) -> ComputeSource;
+
+    /// The query of these tables that answers SHOW or DESCRIBE; `None` for statements that no query answers.
+    ///
+    /// # Errors
+    /// 1046, 1049, 1109 and 1146 for a missing database or table, 1044 and 1142 if the session lacks the
+    /// right.
+    fn shown_query(&self, _: &Statement) -> Result<Option<ShownQuery>> {
+        Ok(None)
+    }
 }
 
 /// The virtual tables of statements that read none.

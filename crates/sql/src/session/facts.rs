@@ -12,7 +12,7 @@ use crate::execute::Engine;
 use crate::execute::Session;
 use crate::mysql_catalog::show::{ShowContext, TableStatistics, WantedTables};
 use crate::mysql_catalog::variable::{
-    SessionContext, SessionVariables, SqlMode, evaluate_session_expression, session_value_type,
+    SessionContext, SessionVariables, SqlMode, counts_diagnostics, evaluate_session_expression, session_value_type,
 };
 use crate::parse::Expression;
 
@@ -156,7 +156,7 @@ pub(super) fn with_environment<T>(
         };
         Ok(value.map(|value| {
             let result = session_value_type(expression, &value, session_context.variables);
-            SessionConstant { value, result, is_volatile: true }
+            SessionConstant { value, result, is_volatile: true, is_of_diagnostics: counts_diagnostics(expression) }
         }))
     };
     use_environment(&Environment {
@@ -185,6 +185,7 @@ pub(super) fn with_environment<T>(
         numbers_of_execution: facts.engine.work.planning_values.is_empty(),
         purges: false,
         added_nodes: None,
+        reads_diagnostics: None,
         notes: None,
         access,
     })

@@ -10,7 +10,7 @@ use super::facts::StatementFacts;
 use super::lock_calls::is_lock_call;
 use crate::bind::{ParameterKind, PatternPrefix};
 use crate::execute::{Engine, StatementContext};
-use crate::mysql_catalog::variable::{evaluate_session_expression, session_value_type};
+use crate::mysql_catalog::variable::{counts_diagnostics, evaluate_session_expression, session_value_type};
 use crate::parse::limit::PARAMETERS_MAX;
 use crate::parse::query::FromItem;
 use crate::parse::session_value::{Lifting, SessionValue, lift_session_values};
@@ -150,6 +150,7 @@ impl StatementFacts<'_, '_> {
                 kind.prefix = PatternPrefix::of(pattern);
             }
             kind.is_statement_time = *is_statement_time && matches!(value, Value::Temporal(_));
+            kind.is_of_diagnostics = counts_diagnostics(expression);
             kinds.push(kind);
             values.push(value);
         }

@@ -15,7 +15,7 @@ use junctor_signals::program::RowProtocol;
 
 use super::estimates::is_outdated;
 use super::lock_calls::refuse_lock_calls;
-use super::text::keeps_diagnostics;
+use super::text::{is_shown, keeps_diagnostics};
 use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::execute::Engine;
 use crate::execute::Session;
@@ -299,6 +299,9 @@ impl StatementContext<'_, '_> {
         self.session.seed = self.turn.random.word();
         let work = &mut self.engine.work;
         work.execution_values.clone_from(&work.parameters);
+        if is_shown(&statement) {
+            self.session.clear_diagnostics();
+        }
         let progress = match self.plan(&statement, prepared.database.as_deref()) {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {

@@ -171,6 +171,9 @@ impl StatementContext<'_, '_> {
         // The statement may read the diagnostics of the previous one, so these are removed only after
         // planning.
         self.session.seed = self.turn.random.word();
+        if is_shown(statement) {
+            self.session.clear_diagnostics();
+        }
         let planned = self.plan(statement, database.as_deref());
         if !keeps_diagnostics(statement) {
             self.session.clear_diagnostics();
@@ -255,7 +258,7 @@ impl StatementContext<'_, '_> {
             }
             Plan::Compute(plan) => {
                 self.session.operation = OperationKind::Other;
-                self.engine.counters.selects += 1;
+                self.engine.counters.selects += u64::from(!plan.is_shown);
                 if self.session.cursor_wanted != 0 {
                     return start_cursor(self, QueryPlan::Compute(Arc::clone(plan)));
                 }
@@ -271,7 +274,7 @@ impl StatementContext<'_, '_> {
                 {
                     return progress;
                 }
-                self.engine.counters.selects += 1;
+                self.engine.counters.selects += u64::from(!plan.is_shown);
                 if self.session.cursor_wanted != 0 {
                     return start_cursor(self, QueryPlan::Tree(Arc::clone(plan)));
                 }
@@ -428,6 +431,12 @@ pub(super) fn keeps_diagnostics(statement: &Statement) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the rows of the statement are computed when it is planned, and show the session without the
+/// diagnostics of the previous statement.
+pub(super) fn is_shown(statement: &Statement) -> bool {
+    matches!(statement, Statement::Show(_) | Statement::Describe(_)) && !keeps_diagnostics(statement)
 }
 
 /// The error of a parameter in a text statement. As in MySQL, it is a syntax error.

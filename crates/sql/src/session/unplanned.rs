@@ -27,7 +27,7 @@ use super::facts::{StatementFacts, modes_of, number_rules, with_environment};
 use super::own_tables::{check_locked, is_temporary};
 use super::virtual_tables::ColumnsOnly;
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
-use crate::bind::{Binder, Clause, Environment, Modes, ParameterKind, RowSource, Scope, SessionConstant};
+use crate::bind::{Binder, Environment, Modes, ParameterKind, Scope, SessionConstant};
 use crate::definition::access::role_with_system_user;
 use crate::definition::{self, CheckedDefinition, DefinitionContext, ViewQuery};
 use crate::execute::Engine;
@@ -37,7 +37,7 @@ use crate::execute::{
     Execution, InsertId, LockCallMode, StatementContext, fail, finish_set, in_read_only_transaction, no_such_thread,
     release_savepoint, send_table, set_savepoint, start_rollback_to,
 };
-use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
+use crate::mysql_catalog::show::{VirtualTable, WarningLevel, show};
 use crate::mysql_catalog::variable::{
     GlobalChange, Note, SessionContext, SetSituation, VariableId, evaluate_session_expression, find,
     session_value_type, set,
@@ -45,7 +45,7 @@ use crate::mysql_catalog::variable::{
 use crate::parse::definition::CreateView;
 use crate::parse::statement::{Explain, FlushKind, ObjectName, SetItem};
 use crate::parse::{Expression, Statement};
-use crate::plan::{OperationKind, PlannedView, QueryPlan, explain_plan, plan_view, type_of_column};
+use crate::plan::{OperationKind, PlannedView, QueryPlan, explain_plan, plan_view};
 use crate::result::Progress;
 
 /// Plans and checks the definition of a view.
@@ -84,9 +84,7 @@ impl StatementContext<'_, '_> {
                 }
                 answer(self, outcome)
             }
-            Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
-                self.execute_show(statement, protocol)
-            }
+            Statement::Show(_) | Statement::Explain(_) => self.execute_show(statement, protocol),
             Statement::Set(items) => self.execute_set(items),
             Statement::ResetPersist { name, if_exists } => self.reset_persist(name.as_deref(), *if_exists),
             Statement::Do(expressions) => {
@@ -268,7 +266,7 @@ impl StatementContext<'_, '_> {
         id.map(ConnectionId)
     }
 
-    /// Executes SHOW, DESCRIBE or EXPLAIN.
+    /// Executes EXPLAIN, or SHOW that is no query.
     fn execute_show(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
         let table = match self.computed_answer(statement) {
             Ok(table) => table,
@@ -285,16 +283,11 @@ impl StatementContext<'_, '_> {
         progress
     }
 
-    /// The rows of SHOW, DESCRIBE and EXPLAIN.
+    /// The rows of EXPLAIN, and of SHOW that is no query.
     fn computed_answer(&self, statement: &Statement) -> Result<VirtualTable> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         match statement {
-            Statement::Show(statement) => facts.with_show_context(|show_context| {
-                show(statement, show_context, &mut |condition, table, rows| {
-                    self.engine.rows_that_fulfil(&facts, condition, table, rows)
-                })
-            }),
-            Statement::Describe(statement) => facts.with_show_context(|show_context| describe(statement, show_context)),
+            Statement::Show(statement) => facts.with_show_context(|show_context| show(statement, show_context)),
             Statement::Explain(explain) => self.explain(explain),
             _ => Err(Error::not_supported("this statement")),
         }
@@ -439,38 +432,6 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// The rows of SHOW that satisfy the WHERE condition.
-    fn rows_that_fulfil(
-        &self,
-        facts: &StatementFacts<'_, '_>,
-        condition: &Expression,
-        table: &VirtualTable,
-        mut rows: Vec<Vec<Value>>,
-    ) -> Result<Vec<Vec<Value>>> {
-        let types: Vec<_> = table.columns.iter().map(type_of_column).collect();
-        let scope = Scope {
-            source: RowSource::Virtual { columns: &table.columns, types: &types, first_parameter: 0 },
-            database: "",
-            table: "",
-            has_alias: false,
-        };
-        with_environment(facts, (facts.session.database(), None), &[], &mut |environment: &Environment<'_>| {
-            let bound = Binder::new(environment, scope).bind_in(Clause::Where, condition)?;
-            let mut builder = junctor_expression::ParametersBuilder::new();
-            let (mut bytes, mut scratch, mut kept) = (Vec::new(), Scratch::new(), Vec::new());
-            for row in std::mem::take(&mut rows) {
-                row.iter().for_each(|value| builder.push(value.as_ref()));
-                bytes.clear();
-                scratch.reset();
-                builder.append_to(&mut bytes)?;
-                if bound.is_true(None, Parameters::from_bytes(&bytes), &scratch)? {
-                    kept.push(row);
-                }
-            }
-            Ok(kept)
-        })
-    }
-
     /// Checks a definition statement. `wall_clock_us` is the time in microseconds since 1970.
     fn define(
         &self,
@@ -601,7 +562,7 @@ impl Engine {
             };
             Ok(value.map(|value| {
                 let result = session_value_type(expression, &value, session_context.variables);
-                SessionConstant { value, result, is_volatile: true }
+                SessionConstant { value, result, is_volatile: true, is_of_diagnostics: false }
             }))
         };
         let environment = Environment {
@@ -630,6 +591,7 @@ impl Engine {
             numbers_of_execution: false,
             purges: false,
             added_nodes: None,
+            reads_diagnostics: None,
             notes: None,
             access: None,
         };

@@ -4,6 +4,7 @@
 use junctor_expression::Parameters;
 use junctor_gateway::threads::Window;
 use junctor_model::access::{AccountName, Privilege};
+use junctor_model::error::Result;
 use junctor_model::id::PartitionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableDefinition;
@@ -11,11 +12,12 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::facts::StatementFacts;
 use crate::mysql_catalog::show::{
-    ShowContext, TableStatistics, ThreadStatus, WantedTables, cpustat_rows, cpustat_window, digest_table,
-    reported_rows, sending_row, status_table, thread_block_rows, thread_rows, thread_status_rows, virtual_columns,
-    virtual_fields, virtual_table,
+    CatalogQuery, ShowContext, TableStatistics, ThreadStatus, WantedTables, catalog_query, cpustat_rows,
+    cpustat_window, digest_table, may_have_query, reported_rows, sending_row, status_table, thread_block_rows,
+    thread_rows, thread_status_rows, virtual_columns, virtual_fields, virtual_table,
 };
-use crate::plan::{ComputeSource, NameValue, VirtualRead, VirtualTables};
+use crate::parse::Statement;
+use crate::plan::{ComputeSource, NameValue, ShownQuery, VirtualRead, VirtualTables};
 
 impl VirtualTables for StatementFacts<'_, '_> {
     fn columns(&self, database: &str, name: &str) -> Option<Vec<ResultColumn>> {
@@ -37,6 +39,20 @@ impl VirtualTables for StatementFacts<'_, '_> {
                 None => ComputeSource::Rows(self.computed_rows(read)),
             },
         }
+    }
+
+    fn shown_query(&self, statement: &Statement) -> Result<Option<ShownQuery>> {
+        if !may_have_query(statement) {
+            return Ok(None);
+        }
+        let rights = self.engine.rights_for(self.session);
+        self.engine.checker(self.session, &rights, |checker| checker.check(statement))?;
+        let query = self.with_show_context(|facts| catalog_query(statement, facts))?;
+        Ok(query.map(|CatalogQuery { select, columns, is_of_table }| ShownQuery {
+            select,
+            columns,
+            sees_own_tables: is_of_table,
+        }))
     }
 }
 
@@ -61,7 +77,7 @@ impl StatementFacts<'_, '_> {
         let fields = virtual_fields(database, name).unwrap_or_default();
         let equalities = read.equalities.iter();
         let equalities = equalities.filter_map(|equality| Some((equality.column, self.names_of(&equality.values)?)));
-        let wanted = WantedTables::of(fields, &read.columns, equalities);
+        let wanted = WantedTables::of(fields, &read.columns, equalities).seeing_own_tables(read.sees_own_tables);
         let table = self.with_show_context(|facts| {
             let of_table = |table: &TableDefinition| match wanted.has_statistics() {
                 true => (facts.table_statistics)(table),

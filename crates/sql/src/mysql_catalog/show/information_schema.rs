@@ -19,10 +19,11 @@ use super::fact::ShowContext;
 use super::layout::{bytes, count, yes_no};
 use super::schema_layout as layout;
 use super::server_rows;
-use super::table_rows::{create_options, database_names, show_index, storage_values, type_of};
+use super::table_rows::{create_options, database_names, index_rows, storage_values, type_of};
 use super::type_text::{column_key, column_type_text, default_value, escaped, extra, visible_columns, visible_indexes};
-use super::virtual_schema::{SchemaTable, VirtualSchema, computed_tables, nothing};
+use super::virtual_schema::{SchemaTable, VirtualSchema, computed_fields, computed_tables, nothing};
 use super::{extension_rows, innodb_layout, privilege_rows};
+use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::variable_rows;
 use crate::parse::{Dialect, Statement, parse_in, query_text};
 
@@ -98,19 +99,30 @@ pub(super) fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &
 pub(super) fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> + use<'a> {
     type Names<'a> = Box<dyn Iterator<Item = &'a str> + 'a>;
     type Tables<'a> = Box<dyn Iterator<Item = &'a Arc<TableLayout>> + 'a>;
-    let ShowContext { dictionary, rights, wanted, .. } = *facts;
+    let ShowContext { dictionary, rights, wanted, owner, .. } = *facts;
+    let owner = owner.filter(|_| wanted.sees_own_tables());
     let databases: Names<'a> = match wanted.databases() {
         Some(names) => Box::new(names.iter().map(|name| &**name)),
         None => Box::new(dictionary.databases().map(|database| &*database.name)),
     };
     let tables = databases.flat_map(move |database| -> Tables<'a> {
         match wanted.names() {
-            Some(names) => Box::new(names.iter().filter_map(move |name| dictionary.table_named(database, name))),
+            Some(names) => {
+                Box::new(names.iter().filter_map(move |name| dictionary.table_seen_by(owner, database, name)))
+            }
             None => Box::new(dictionary.tables_of(database)),
         }
     });
     let tables = tables.map(|table| &table.definition);
-    tables.filter(move |table| rights.can_see_table(&table.database, &table.name))
+    tables.filter(move |table| {
+        let is_own = table.is_temporary();
+        (is_own || rights.can_see_table(&table.database, &table.name)) && !is_hidden(table)
+    })
+}
+
+/// Whether the server has a virtual table of the same name. Users may have created the table before.
+fn is_hidden(table: &TableDefinition) -> bool {
+    is_system_database(&table.database) && computed_fields(&table.database, &table.name).is_some()
 }
 
 fn schemata(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
@@ -291,20 +303,7 @@ fn reference_systems(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
 }
 
 fn statistics(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    for table in base_tables(facts) {
-        // A row of this table is a row of SHOW INDEX with the catalog, the table's database and the index's
-        // database added.
-        for mut shown in show_index(table, facts).rows {
-            let rest = shown.split_off(2);
-            let mut row = vec![bytes(CATALOG), bytes(&table.database)];
-            row.extend(shown);
-            row.push(bytes(&table.database));
-            row.extend(rest);
-            rows.push(row);
-        }
-    }
-    rows
+    base_tables(facts).flat_map(|table| index_rows(table, facts)).collect()
 }
 
 fn key_column_usage(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {

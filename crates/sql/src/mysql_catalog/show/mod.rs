@@ -11,7 +11,6 @@ mod column_statistics;
 mod create_text;
 mod extension_rows;
 mod fact;
-mod filter;
 mod grant_rows;
 mod information_schema;
 mod innodb_layout;
@@ -28,6 +27,8 @@ mod reported_rows;
 mod schema_layout;
 mod sending_rows;
 mod server_rows;
+mod shown_layout;
+mod shown_query;
 mod statistics_snapshot;
 mod sys_schema;
 mod table_rows;
@@ -39,18 +40,16 @@ mod wanted_tables;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{
-    describe, show, virtual_column_names, virtual_columns, virtual_fields, virtual_table, virtual_table_names,
-};
+pub use answer::{show, virtual_column_names, virtual_columns, virtual_fields, virtual_table, virtual_table_names};
 pub use create_text::{column_text, create_database_text, create_table_text};
 pub use fact::{ShowContext, TableStatistics, Warning, WarningLevel};
-pub use filter::{Condition, apply_filter};
 pub use grant_rows::generated_passwords;
 pub use junctor_info::{ThreadFacts, ThreadStatus, status_columns, status_table, thread_rows, thread_status_rows};
 pub use layout::{Field, FieldKind, VirtualTable};
 pub use performance_schema::{SUMMARY_BY_DIGEST, digest_table};
 pub use reported_rows::reported_rows;
 pub use sending_rows::sending_row;
+pub use shown_query::{CatalogQuery, catalog_query, may_have_query};
 pub use statistics_snapshot::StatisticsSnapshot;
 pub use thread_rows::{cpustat_rows, cpustat_window, thread_block_rows};
 pub use type_text::column_type_text;

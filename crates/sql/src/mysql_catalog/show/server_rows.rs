@@ -7,8 +7,7 @@ use junctor_model::value::Value;
 
 use super::create_text::ENGINE;
 use super::fact::{ShowContext, WarningLevel};
-use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
-use crate::mysql_catalog::variable::variable_rows;
+use super::layout::{VirtualTable, bytes, number, text, unsigned};
 use crate::parse::mysql_words;
 use crate::parse::statement::{Limit, LimitValue};
 
@@ -24,18 +23,6 @@ pub(super) fn engine_rows() -> Vec<Vec<Value>> {
     vec![[ENGINE, "DEFAULT", comment, "YES", "NO", "YES"].map(bytes).to_vec()]
 }
 
-pub(super) fn show_engines() -> VirtualTable {
-    let fields = [
-        text("Engine", 64),
-        text("Support", 8),
-        text("Comment", 80),
-        text("Transactions", 3).or_null(),
-        text("XA", 3).or_null(),
-        text("Savepoints", 3).or_null(),
-    ];
-    VirtualTable::of_show(&fields, engine_rows())
-}
-
 /// Character sets, as (name, default collation, description, maximum bytes of a character).
 pub(super) fn character_set_rows() -> Vec<(&'static str, &'static str, &'static str, i64)> {
     let mut sets = CharacterSet::ALL;
@@ -44,14 +31,6 @@ pub(super) fn character_set_rows() -> Vec<(&'static str, &'static str, &'static 
         (set.name(), set.default_collation().name(), set.description(), set.max_bytes_per_character() as i64)
     };
     sets.into_iter().map(row).collect()
-}
-
-pub(super) fn show_character_set() -> VirtualTable {
-    let fields = [text("Charset", 64), text("Description", 2048), text("Default collation", 64), int("Maxlen")];
-    let row = |(name, collation, description, length)| {
-        vec![bytes(name), bytes(description), bytes(collation), Value::Int(length)]
-    };
-    VirtualTable::of_show(&fields, character_set_rows().into_iter().map(row).collect())
 }
 
 /// Collations that columns may have: name, character set, number, default, compiled, sort length, padding.
@@ -83,32 +62,6 @@ fn sort_length(collation: CollationId) -> u64 {
         _ if matches!(collation.number(), 224..=247 | 192 | 214) => 8,
         _ => 1,
     }
-}
-
-pub(super) fn show_collation() -> VirtualTable {
-    let fields = [
-        text("Collation", 64),
-        text("Charset", 64),
-        unsigned("Id"),
-        text("Default", 3),
-        text("Compiled", 3),
-        unsigned("Sortlen"),
-        text("Pad_attribute", 9),
-    ];
-    VirtualTable::of_show(&fields, collation_rows())
-}
-
-const NAME_AND_VALUE: &[Field] = &[text("Variable_name", 64), text("Value", 1024).or_null()];
-
-pub(super) fn show_variables(only_global: bool, facts: &ShowContext<'_>) -> VirtualTable {
-    let rows = variable_rows(only_global, facts.session);
-    let rows = rows.into_iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect();
-    VirtualTable::of_show(NAME_AND_VALUE, rows)
-}
-
-pub(super) fn show_status(facts: &ShowContext<'_>) -> VirtualTable {
-    let rows = facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect();
-    VirtualTable::of_show(NAME_AND_VALUE, rows)
 }
 
 /// SHOW WARNINGS, or SHOW ERRORS with `only_errors`. Error 1235 for a parameter in LIMIT.
@@ -143,15 +96,4 @@ pub(super) fn plugin_rows() -> Vec<[Value; 5]> {
         row("mysql_native_password", "AUTHENTICATION"),
         row(ENGINE, "STORAGE ENGINE"),
     ]
-}
-
-pub(super) fn show_plugins() -> VirtualTable {
-    let fields = [
-        text("Name", 64),
-        text("Status", 10),
-        text("Type", 80),
-        text("Library", 64).or_null(),
-        text("License", 80).or_null(),
-    ];
-    VirtualTable::of_show(&fields, plugin_rows().into_iter().map(Vec::from).collect())
 }

@@ -1,4 +1,4 @@
-//! SHOW of databases, tables and indexes.
+//! Rows of databases, tables and indexes, and SHOW CREATE of them.
 
 use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -11,50 +11,12 @@ use std::sync::Arc;
 
 use super::create_text::{ENGINE, create_database_text, create_table_text, create_view_text};
 use super::fact::{ShowContext, TableStatistics};
-use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
+use super::information_schema::CATALOG;
+use super::layout::{Field, VirtualTable, bytes, count, long, text, yes_no};
 use super::type_text::{escaped, visible_indexes};
 use super::virtual_schema::computed_fields;
-use crate::mysql_catalog::{is_open_database, is_open_table};
-use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
-
-const INDEX_FIELDS: &[Field] = &[
-    name("Table"),
-    int("Non_unique"),
-    text("Key_name", 64).or_null(),
-    unsigned("Seq_in_index"),
-    text("Column_name", 64).or_null(),
-    text("Collation", 1).or_null(),
-    number("Cardinality").or_null(),
-    number("Sub_part").or_null(),
-    text("Packed", 1).or_null(),
-    text("Null", 3),
-    text("Index_type", 11),
-    text("Comment", 8),
-    text("Index_comment", 2048),
-    text("Visible", 3),
-    long("Expression").or_null(),
-];
-
-const STATUS_FIELDS: &[Field] = &[
-    name("Name"),
-    text("Engine", 64).or_null(),
-    int("Version").or_null(),
-    text("Row_format", 10).or_null(),
-    unsigned("Rows").or_null(),
-    unsigned("Avg_row_length").or_null(),
-    unsigned("Data_length").or_null(),
-    unsigned("Max_data_length").or_null(),
-    unsigned("Index_length").or_null(),
-    unsigned("Data_free").or_null(),
-    unsigned("Auto_increment").or_null(),
-    text("Create_time", 19).or_null(),
-    text("Update_time", 19).or_null(),
-    text("Check_time", 19).or_null(),
-    text("Collation", 64).or_null(),
-    unsigned("Checksum").or_null(),
-    text("Create_options", 256).or_null(),
-    long("Comment"),
-];
+use crate::mysql_catalog::is_open_database;
+use crate::parse::statement::{ObjectName, TableMaintenance};
 
 /// The names of the system databases and of the dictionary's databases that the session may see, sorted.
 pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
@@ -70,68 +32,8 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
     names
 }
 
-/// The tables of a database, sorted, with their types. Error: 1049.
-fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
-    if let Some(names) = super::answer::virtual_table_names(database) {
-        let sees = |name: &&str| is_open_table(database, name) || facts.rights.can_see_table(database, name);
-        let mut shown: Vec<_> = names.into_iter().filter(sees).map(|name| (name.to_owned(), "SYSTEM VIEW")).collect();
-        // What users have in a database with the name of one of the system, so that they can rename it.
-        let own = facts.dictionary.tables_of(database).filter(|table| {
-            facts.rights.can_see_table(database, &table.definition.name)
-                && !shown.iter().any(|(name, _)| **name == *table.definition.name)
-        });
-        let own: Vec<_> = own.map(|table| (table.definition.name.to_string(), type_of(&table.definition))).collect();
-        shown.extend(own);
-        return Ok(shown);
-    }
-    check_database(database, facts)?;
-    let sees = |table: &&Arc<TableLayout>| facts.rights.can_see_table(database, &table.definition.name);
-    let tables = facts.dictionary.tables_of(database).filter(sees);
-    Ok(tables.map(|table| (table.definition.name.to_string(), type_of(&table.definition))).collect())
-}
-
-pub(super) fn show_databases(facts: &ShowContext<'_>, filter: Option<&ShowFilter>) -> VirtualTable {
-    let rows = database_names(facts).into_iter().map(|name| vec![bytes(name)]).collect();
-    let mut table = VirtualTable::of_show(&[name("Database")], rows);
-    table.columns[0].name = with_pattern("Database", filter);
-    table
-}
-
-pub(super) fn show_tables(
-    facts: &ShowContext<'_>,
-    full: bool,
-    database: Option<&str>,
-    filter: Option<&ShowFilter>,
-) -> Result<VirtualTable> {
-    let database = database_or_current(database, facts)?;
-    let names = table_names(database, facts)?;
-    let row = |(name, kind): (String, &str)| {
-        if full { vec![bytes(name), bytes(kind)] } else { vec![bytes(name)] }
-    };
-    let fields = [name("Tables"), text("Table_type", 11)];
-    let mut table = VirtualTable::of_show(&fields[..1 + usize::from(full)], names.into_iter().map(row).collect());
-    table.columns[0].name = with_pattern(&format!("Tables_in_{database}"), filter);
-    Ok(table)
-}
-
-/// The column's name as MySQL prints it, with the LIKE pattern in parentheses.
-fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
-    match filter {
-        Some(ShowFilter::Like(pattern)) => format!("{name} ({})", String::from_utf8_lossy(&pattern.bytes)).into(),
-        _ => name.into(),
-    }
-}
-
-/// The indexes of a table; virtual tables have none. Errors: 1046, 1049, 1146.
-pub(super) fn show_index_of(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
-    let database = database_or_current(name.database.as_deref(), facts)?;
-    if computed_fields(database, &name.name).is_some() {
-        return Ok(VirtualTable::of_show(INDEX_FIELDS, Vec::new()));
-    }
-    Ok(show_index(&table_of(name, facts)?.definition, facts))
-}
-
-pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> VirtualTable {
+/// The rows of a table in `information_schema.STATISTICS`.
+pub(super) fn index_rows(table: &TableDefinition, facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let rows_of_table = (facts.table_statistics)(table).rows.min(i64::MAX as u64) as i64;
     let profile = (facts.profile)(table);
     let sampled = |columns: &[ColumnNumber]| {
@@ -146,8 +48,11 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
             // The cardinality of a complete unique key is known without a sample: one value for each row.
             let is_whole_key = index.is_unique() && position + 1 == index.columns.len();
             rows.push(vec![
+                bytes(CATALOG),
+                bytes(&table.database),
                 bytes(&table.name),
                 Value::Int(i64::from(!index.is_unique())),
+                bytes(&table.database),
                 bytes(&index.name),
                 count(position + 1),
                 match column.key_expression() {
@@ -174,27 +79,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
             ]);
         }
     }
-    VirtualTable::of_show(INDEX_FIELDS, rows)
-}
-
-pub(super) fn show_table_status(facts: &ShowContext<'_>, database: Option<&str>) -> Result<VirtualTable> {
-    let database = database_or_current(database, facts)?;
-    let mut rows = Vec::new();
-    if let Some(names) = super::answer::virtual_table_names(database) {
-        let sees = |name: &&str| is_open_table(database, name) || facts.rights.can_see_table(database, name);
-        for name in names.into_iter().filter(sees) {
-            let mut row = vec![Value::Null; STATUS_FIELDS.len()];
-            row[0] = bytes(name);
-            row[17] = bytes("");
-            rows.push(row);
-        }
-    } else {
-        check_database(database, facts)?;
-        let sees = |table: &&Arc<TableLayout>| facts.rights.can_see_table(database, &table.definition.name);
-        let tables = facts.dictionary.tables_of(database).filter(sees);
-        rows.extend(tables.map(|table| status_row(&table.definition, facts)));
-    }
-    Ok(VirtualTable::of_show(STATUS_FIELDS, rows))
+    rows
 }
 
 /// TABLE_TYPE of a stored table or view.
@@ -202,25 +87,7 @@ pub(super) fn type_of(table: &TableDefinition) -> &'static str {
     if table.view.is_some() { "VIEW" } else { "BASE TABLE" }
 }
 
-fn status_row(table: &TableDefinition, facts: &ShowContext<'_>) -> Vec<Value> {
-    if table.view.is_some() {
-        let mut row = vec![Value::Null; STATUS_FIELDS.len()];
-        row[0] = bytes(&table.name);
-        row[STATUS_FIELDS.len() - 1] = bytes("VIEW");
-        return row;
-    }
-    let statistics = (facts.table_statistics)(table);
-    let mut row = vec![bytes(&table.name)];
-    row.extend(storage_values(table, &statistics));
-    row.push(bytes(table.collation.name()));
-    row.push(Value::Null);
-    row.push(bytes(create_options(table)));
-    row.push(bytes(&table.comment));
-    row
-}
-
-/// The values from Engine to Check_time, which SHOW TABLE STATUS and `information_schema.TABLES` share. A
-/// figure that Junctor does not keep is 0 or NULL.
+/// The values from ENGINE to CHECK_TIME of `information_schema.TABLES`. A figure that Junctor does not keep is 0 or NULL.
 pub(super) fn storage_values(table: &TableDefinition, statistics: &TableStatistics) -> Vec<Value> {
     let has_counter = table.columns.iter().any(|column| column.auto_increment && !column.hidden);
     let next = if has_counter { statistics.auto_increment } else { None };

@@ -24,11 +24,14 @@ pub struct WantedTables {
     names: Option<Vec<Box<str>>>,
     /// Whether the query reads their statistics.
     has_statistics: bool,
+    /// Whether temporary tables of the session hide other tables of their names.
+    sees_own_tables: bool,
 }
 
 impl WantedTables {
     /// All tables, with their statistics.
-    pub const ALL: &'static WantedTables = &WantedTables { databases: None, names: None, has_statistics: true };
+    pub const ALL: &'static WantedTables =
+        &WantedTables { databases: None, names: None, has_statistics: true, sees_own_tables: false };
 
     /// The tables of a query that reads these columns, in whose rows each of the columns in `equalities` has
     /// one of the values.
@@ -55,6 +58,17 @@ impl WantedTables {
             *place = Some(values);
         }
         wanted
+    }
+
+    /// The same tables, or the session's temporary tables of their names.
+    #[must_use]
+    pub fn seeing_own_tables(self, sees: bool) -> WantedTables {
+        WantedTables { sees_own_tables: sees, ..self }
+    }
+
+    /// Whether temporary tables of the session hide other tables of their names.
+    pub fn sees_own_tables(&self) -> bool {
+        self.sees_own_tables
     }
 
     /// The names of the databases, sorted; `None` for all.

@@ -27,7 +27,7 @@ pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use global::{GlobalVariables, ServerFacts};
 pub use high_priority::HighPriorityMode;
 pub(crate) use read::shown_value;
-pub use read::{VariableSource, persisted_rows, read_variable, variable_rows, variable_sources};
+pub use read::{VariableSource, counts_diagnostics, persisted_rows, read_variable, variable_rows, variable_sources};
 pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};
 pub use session_expression::{QueryAttribute, SessionContext, evaluate_session_expression, session_value_type};
 pub use sql_mode::SqlMode;

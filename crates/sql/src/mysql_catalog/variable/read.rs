@@ -9,6 +9,7 @@ use super::declare::{Kind, Scope, Slot, Variable, VariableId, find};
 use super::global::GlobalVariables;
 use super::session_expression::SessionContext;
 use super::table::{ALIASES, TABLE};
+use crate::parse::Expression;
 use crate::parse::expression::{SystemVariable, VariableScope};
 
 /// The value of `@@name`. If the statement gives no scope, this is the session's value if sessions have one,
@@ -30,6 +31,12 @@ pub fn read_variable(variable: &SystemVariable, facts: &SessionContext<'_>) -> R
         None if declared.has_session_value() => Ok(session_value(id, facts)),
         None => Ok(facts.globals.value(id)),
     }
+}
+
+/// Whether an expression is the number of warnings or of errors of the statement before.
+pub fn counts_diagnostics(expression: &Expression) -> bool {
+    let Expression::SystemVariable(variable) = expression else { return false };
+    find(&variable.name).is_some_and(|id| matches!(id.variable().slot, Slot::WarningCount | Slot::ErrorCount))
 }
 
 /// The rows of SHOW VARIABLES as (name, value), sorted by name. With `only_global`, they have the server's

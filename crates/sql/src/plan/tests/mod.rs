@@ -162,6 +162,7 @@ fn planned_with(
         numbers_of_execution: true,
         purges: false,
         added_nodes: None,
+        reads_diagnostics: None,
         notes: None,
         access: None,
     };
@@ -171,7 +172,12 @@ fn planned_with(
 /// The only session value that the tests know.
 fn random_seed(expression: &ast::Expression) -> junctor_model::error::Result<Option<SessionConstant>> {
     let is_seed = *expression == ast::Expression::call("RANDOM SEED", Vec::new());
-    let constant = SessionConstant { value: Value::UInt(1), result: ResultType::integer(true, 21), is_volatile: true };
+    let constant = SessionConstant {
+        value: Value::UInt(1),
+        result: ResultType::integer(true, 21),
+        is_volatile: true,
+        is_of_diagnostics: false,
+    };
     Ok(is_seed.then_some(constant))
 }
 

@@ -288,6 +288,7 @@ impl TreePlanner<'_> {
             source: source.clone(),
             columns: columns.iter().map(|(_, column)| column.0).collect(),
             equalities: names.equalities_of(conditions),
+            sees_own_tables: false,
         };
         let types: Vec<_> = source.columns.iter().map(super::super::compute::type_of_column).collect();
         let mut projection = Projection::new(Vec::new(), Vec::new());
@@ -316,6 +317,7 @@ impl TreePlanner<'_> {
             sort: Vec::<SortKey>::new(),
             distinct: false,
             limit: None,
+            is_shown: false,
             first_column,
             first_aggregate: first_column + source.columns.len() as u16,
         };

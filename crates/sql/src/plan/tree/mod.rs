@@ -98,10 +98,15 @@ pub struct TreePlan {
     pub is_strict: bool,
     /// The number of the statement's parameters.
     pub parameter_count: usize,
+    /// Whether the statement is SHOW or DESCRIBE.
+    pub is_shown: bool,
     /// EXPLAIN: the result is the operators.
     pub explain: Option<ExplainRequest>,
     /// ANALYZE TABLE, which is planned for the present numbers of rows.
     pub analyzes: bool,
+    /// Whether it reads how many warnings and errors the statement before had. They are forgotten when it
+    /// starts.
+    pub reads_diagnostics: bool,
     /// Estimated duration in nanoseconds of one thread.
     pub cost_ns: f64,
     /// Set when tables have other numbers of rows than those for which the query was planned.
@@ -595,8 +600,10 @@ impl<'a> TreePlanner<'a> {
             calc_found_rows,
             is_strict: self.environment.is_strict,
             parameter_count: self.environment.parameters.len(),
+            is_shown: false,
             explain: None,
             analyzes: false,
+            reads_diagnostics: self.environment.has_read_diagnostics(),
             is_outdated: AtomicBool::new(false),
             statistics_version: AtomicU64::new(0),
         };
