@@ -18,9 +18,15 @@ LITTLE_MEMORY = 1024
 class Maker:
     """Makes statements from a seed."""
 
+    # Numbers of tables in a join, and of rows of a table.
+    JOINS = (1, 2, 2, 3, 3, 4)
+    ROWS = (1, 3, 8, 25)
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.nesting = 1
+        # An estimate of the rows of the last join.
+        self.joined_rows = 0
         # The window functions of the last query, each in a query of its own.
         self.singles = []
 
@@ -53,7 +59,7 @@ class Maker:
 
     def rows(self, table):
         yield f"DELETE FROM {table}"
-        count = 0 if self.chance(0.1) else self.random.choice((1, 3, 8, 25))
+        count = 0 if self.chance(0.1) else self.random.choice(self.ROWS)
         for row in range(count):
             values = [str(row)] + [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
             yield f"INSERT INTO {table} VALUES ({', '.join(values)})"
@@ -158,28 +164,34 @@ class Maker:
         return f"{self.pick(TABLES)} {alias}", (alias, COLUMNS)
 
     def joins(self):
-        count = self.pick((1, 2, 2, 3, 3, 4))
+        count = self.pick(self.JOINS)
         text, first = self.member(0)
         names = [first]
+        self.joined_rows = max(self.ROWS)
         for number in range(1, count):
             member, own = self.member(number)
+            is_by_key = True
             kind = self.pick(("JOIN", "LEFT JOIN", "RIGHT JOIN", "INNER JOIN", "CROSS JOIN", "LEFT JOIN"))
             if kind == "CROSS JOIN" and self.chance(0.6):
                 kind = "JOIN"
             both = names + [own]
             if kind == "CROSS JOIN":
                 text += f" CROSS JOIN {member}"
+                is_by_key = False
             else:
                 key = self.pick(("int", "int", "int", "text"))
                 on = f"{self.column(names, key)[0]} = {self.column([own], key)[0]}"
                 if self.chance(0.15):
                     on = self.plain_condition(both)
+                    is_by_key = False
                 elif self.chance(0.3):
                     on += f" AND {self.plain_condition(both)}"
                 elif self.chance(0.1):
                     # A subquery in ON that reads one side.
                     on += f" AND {self.subquery(self.pick((names, [own])))}"
                 text += f" {kind} {member} ON {on}"
+            # Of twelve values of a key, most are equally frequent.
+            self.joined_rows *= max(self.ROWS) / 12 if is_by_key else max(self.ROWS)
             names = both
         return text, names
 
