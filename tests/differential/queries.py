@@ -190,8 +190,8 @@ class Maker:
                     # A subquery in ON that reads one side.
                     on += f" AND {self.subquery(self.pick((names, [own])))}"
                 text += f" {kind} {member} ON {on}"
-            # Of twelve values of a key, most are equally frequent.
-            self.joined_rows *= max(self.ROWS) / 12 if is_by_key else max(self.ROWS)
+            # A key has at least six values that are frequent.
+            self.joined_rows *= max(self.ROWS) / 6 if is_by_key else max(self.ROWS)
             names = both
         return text, names
 

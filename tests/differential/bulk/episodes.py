@@ -25,6 +25,13 @@ JOINED_ROWS_MAX = 2000
 # The least tmp_table_size, so that most operators write files, and one that few need.
 MEMORIES = (1024, 65536)
 PARTITIONS = (1, 2, 7)
+# Values that are drawn more often than the others of their kind.
+FREQUENT = {
+    "int": ("-1", "0", "1", "2", "3", "4"), "text": ("'a'", "'b'", "'A'", "'b '"),
+    "decimal": ("0.00", "1.00", "1.50", "2.00"), "date": ("'2024-01-01'", "'2024-01-02'", "'2024-02-01'"),
+}
+# The shares of NULL among stored values and among literals.
+NULLS_STORED, NULLS_ASKED = 0.15, 0.05
 # The shares of queries that Junctor answers also: with little memory, prepared, over copies of the tables, and in
 # parts that a predicate divides.
 SHARES = (("memory", 0.25), ("prepared", 0.15), ("copy", 0.25), ("predicate", 0.1))
@@ -55,14 +62,37 @@ def maker_of(kind, seed):
 
     class Maker(base):
         JOINS = {"plain": (1, 2, 2, 3, 3, 4, 5, 6), "composite": (2, 2, 3, 3, 4, 5, 6)}.get(kind, base.JOINS)
-        ROWS = {"plain": (1, 3, 8, 12) if seed % 5 else base.ROWS, "composite": (1, 8, 12, 25)}.get(kind, base.ROWS)
+        ROWS = {"plain": (3, 8, 12) if seed % 5 else base.ROWS, "composite": (1, 8, 12, 25), "derived": (3, 8, 12, 25)}.get(
+            kind, base.ROWS)
+        # More conditions would leave no row.
+        TESTS, TESTED = (1, 1, 2), 0.4
+        NEAR = kind != "correlated"
 
         def __init__(self):
             super().__init__(seed)
             self.random = Random(seed)
+            self.nulls = NULLS_ASKED
 
         def pick(self, items):
             return self.random.choice(items if isinstance(items, (tuple, list, str)) else list(items))
+
+        def rows(self, table):
+            self.nulls = NULLS_STORED
+            yield from super().rows(table)
+            self.nulls = NULLS_ASKED
+
+        def value(self, kind):
+            """Few different values, so that more conditions are true than with those of the base."""
+            if not self.NEAR:
+                return super().value(kind)
+            if self.chance(self.nulls):
+                return "NULL"
+            if self.chance(0.75):
+                return self.pick(FREQUENT[kind])
+            while True:
+                made = super().value(kind)
+                if made != "NULL":
+                    return made
 
         def joins(self):
             while True:
