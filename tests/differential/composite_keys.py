@@ -26,6 +26,7 @@ class Maker(queries.Maker):
 
     JOINS = (2, 2, 3, 3, 4)
     ROWS = (1, 8, 25, 60)
+    KEY = tuple(COLUMNS)
 
     def __init__(self, seed):
         super().__init__(seed)

@@ -21,6 +21,8 @@ class Maker:
     # Numbers of tables in a join, and of rows of a table.
     JOINS = (1, 2, 2, 3, 3, 4)
     ROWS = (1, 3, 8, 25)
+    # The columns that no two rows of a table share.
+    KEY = ("id",)
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -323,7 +325,7 @@ class Maker:
                 for _ in range(self.pick((0, 1, 1, 2)))]
         # A constant key of a window is an error in MySQL if it is an integer.
         keys = [key for key in keys if "t" in key.replace("DATE", "") and not key.startswith("'")]
-        total = [f"{alias}.{name}" for alias, columns in names for name in (["id"] if columns is COLUMNS else columns)]
+        total = [f"{alias}.{name}" for alias, columns in names for name in (self.KEY if columns is COLUMNS else columns)]
         value = self.scalar(names, self.pick(("int", "text", "decimal", "date")))
         number = self.scalar(names, self.pick(("int", "decimal")))
         by = f"PARTITION BY {', '.join(partition)} " if partition else ""
