@@ -150,6 +150,9 @@ class Connection:
         self.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
         self.run("SET " + LIMITS[self.name].format(seconds=self.seconds, milliseconds=self.seconds * 1000))
 
+    def close(self):
+        self.socket.close()
+
     def send(self, statements):
         parts = []
         for statement in statements:

@@ -10,11 +10,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import composite_keys
 import correlated
 import derived
+import mixed
 import queries
 from false_statistics import misleading
 from queries import TABLES
 
-KINDS = {"plain": queries, "composite": composite_keys, "derived": derived, "correlated": correlated}
+KINDS = {"plain": queries, "composite": composite_keys, "derived": derived, "correlated": correlated, "mixed": mixed}
 # Queries an episode, of tables with the same definitions, and of the same rows apart from changes.
 QUERIES = 960
 LOADED = 120
@@ -62,7 +63,7 @@ def maker_of(kind, seed):
 
     class Maker(base):
         JOINS = {"plain": (1, 2, 2, 3, 3, 4, 5, 6), "composite": (2, 2, 3, 3, 4, 5, 6)}.get(kind, base.JOINS)
-        ROWS = {"plain": (3, 8, 12) if seed % 5 else base.ROWS, "composite": (1, 8, 12, 25), "derived": (3, 8, 12, 25)}.get(
+        ROWS = {"plain": (3, 8, 12) if seed % 5 else base.ROWS, "composite": (1, 8, 12, 25), "derived": (3, 8, 12, 25), "mixed": (3, 8, 12)}.get(
             kind, base.ROWS)
         # More conditions would leave no row.
         TESTS, TESTED = (1, 1, 2), 0.4
@@ -166,7 +167,7 @@ class Query:
 
     def __init__(self, maker, chance):
         made = maker.query()
-        self.ours, self.theirs = made if isinstance(made, tuple) else (made, made)
+        self.ours, self.theirs = made if isinstance(made, tuple) else (made, mixed.for_mariadb(made))
         self.singles = maker.singles
         self.variant = self.memory = None
         roll = chance.random()
@@ -246,7 +247,7 @@ class Episode:
         yield "ROLLBACK"
         # Tables of MEMORY are created faster. They have no transactions, but nothing is rolled back before they go.
         yield f"SET default_storage_engine = {self.engine}"
-        yield from self.tables
+        yield from map(mixed.for_mariadb, self.tables)
         yield from self.other
         if self.in_transaction:
             yield "BEGIN"

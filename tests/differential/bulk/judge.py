@@ -3,6 +3,7 @@
 import re
 
 from connection import is_equal, is_late
+from mixed import for_mariadb
 from queries import TABLES
 
 # Settings of MariaDB's optimizer, of which none may change an answer.
@@ -24,7 +25,7 @@ SWITCHES = (
     "optimizer_use_condition_selectivity = 1",
     "optimizer_search_depth = 1",
 )
-TOKEN = re.compile(r"'(?:[^']|'')*'|[\w.]+|<=>|<=|>=|<>|\s+|.")
+TOKEN = re.compile(r"/\* \w+ \*/|'(?:[^']|'')*'|[\w.]+|<=>|<=|>=|<>|\s+|.")
 ATTEMPTS_MAX = 500
 
 
@@ -57,12 +58,19 @@ def of_bare_tables(mariadb, text, engine):
     return answer
 
 
-def singles_agree(junctor, mariadb, query):
-    """MariaDB's answer of several windows can be wrong where those of each window are right."""
+def singles_agree(junctor, mariadb, query, ours):
+    """MariaDB's answer of several windows can be wrong where those of each window are right. Junctor's must have the
+    values of each."""
     if not query.singles:
         return False
-    pairs = [(junctor.run(single), mariadb.run(single)) for single in query.singles]
-    return all("rows" == ours.kind and is_equal(ours, theirs) for ours, theirs in pairs)
+    columns = list(zip(*ours.shown()))[-len(query.singles) :]
+    for number, single in enumerate(query.singles):
+        own, theirs = junctor.run(single), mariadb.run(single)
+        if own.kind != "rows" or not is_equal(own, theirs):
+            return False
+        if "SELECT DISTINCT" not in query.ours and ours.raw and sorted(columns[number]) != sorted(row[0] for row in own.shown()):
+            return False
+    return True
 
 
 class Shrinker:
@@ -86,8 +94,9 @@ class Shrinker:
             server.run_all(statements)
 
     def create(self):
-        for server in (self.junctor, self.mariadb):
-            server.run_all(["ROLLBACK"] + [text for text in self.definitions if not text.startswith(("INSERT", "DELETE"))])
+        definitions = ["ROLLBACK"] + [text for text in self.definitions if not text.startswith(("INSERT", "DELETE"))]
+        self.junctor.run_all(definitions)
+        self.mariadb.run_all(list(map(for_mariadb, definitions)))
         self.load()
 
     def differs(self, text, other, errors):
@@ -99,7 +108,7 @@ class Shrinker:
 
     def text(self, text, other, errors):
         """The shortest text found. Texts that differ for both servers are left alone."""
-        if text != other:
+        if for_mariadb(text) != other:
             return text, other
         tokens = TOKEN.findall(text)
         size = len(tokens) // 2
@@ -107,12 +116,12 @@ class Shrinker:
             at = 0
             while at < len(tokens) and self.attempts < ATTEMPTS_MAX:
                 tried = tokens[:at] + tokens[at + size :]
-                if self.differs("".join(tried), "".join(tried), errors):
+                if self.differs("".join(tried), for_mariadb("".join(tried)), errors):
                     tokens = tried
                 else:
                     at += max(1, size // 2)
             size = size // 2 if size > 1 else 0
-        return "".join(tokens), "".join(tokens)
+        return "".join(tokens), for_mariadb("".join(tokens))
 
     def fewer_rows(self, text, other, errors):
         for table in TABLES:

@@ -17,10 +17,11 @@ import time
 from connection import Connection, Lost, is_equal, is_late
 from episodes import KINDS, Episode
 from judge import Shrinker, contradicts, singles_agree
+from mixed import for_mariadb
 from queries import TABLES
 
 # The kinds of successive episodes. Correlated queries read the most rows.
-TURNS = ("plain", "derived", "composite", "plain", "derived", "plain", "composite", "derived", "plain", "correlated")
+TURNS = ("plain", "derived", "composite", "mixed", "plain", "derived", "mixed", "plain", "composite", "derived", "mixed", "correlated")
 PROGRESS_SECONDS = 60
 SHRUNK_MAX = 200
 
@@ -31,15 +32,19 @@ class Runner:
     def __init__(self, options, number):
         self.options = options
         self.number = number
+        self.servers, self.others = [], None
         self.connect()
         self.counts = collections.Counter()
         self.shrunk = 0
 
     def connect(self):
         names, seconds = f"bulk_{self.number}", self.options.limit
+        # A session that stays would hold locks on the tables.
+        for server in self.servers + (self.others or []):
+            server.close()
         self.junctor = Connection("junctor", self.options.junctor, names, seconds)
         self.mariadb = Connection("mariadb", self.options.mariadb, names, seconds)
-        self.others = None
+        self.servers, self.others = [self.junctor, self.mariadb], None
 
     def run(self, kind, seed):
         """Runs an episode, and returns the texts of its differences."""
@@ -110,13 +115,13 @@ class Runner:
             # MariaDB cannot test the conditions of some queries inside derived tables, and refuses them.
             self.counts["refused by MariaDB"] += 1
             return
-        if "error" not in (ours.kind, theirs.kind) and singles_agree(self.junctor, self.mariadb, query):
+        if "error" not in (ours.kind, theirs.kind) and singles_agree(self.junctor, self.mariadb, query, ours):
             self.counts["windows that MariaDB answers alone"] += 1
             return
         setting = contradicts(self.mariadb, query, ours, self.views()) if ours.kind == "rows" else None
         if setting:
             self.counts["MariaDB contradicts itself"] += 1
-            self.found.append(("contradiction", f"{self.place}: with {setting}, MariaDB agrees: {query.theirs};"))
+            self.found.append(("contradiction", f"{self.place}: with {setting[:70]}, MariaDB agrees: {query.theirs};"))
             return
         other = f"  for MariaDB: {query.theirs};\n" if query.ours != query.theirs else ""
         text = f"{query.ours};\n{other}  Junctor: {ours}\n  MariaDB: {theirs}"
@@ -124,7 +129,7 @@ class Runner:
 
     def views(self):
         found = (text.split(" ", 4) for text in self.episode.tables if text.startswith("CREATE VIEW"))
-        return {name: definition for _, _, name, _, definition in found}
+        return {name: for_mariadb(definition) for _, _, name, _, definition in found}
 
     def again(self, text, expected, name):
         """Asks Junctor once more for what it answered too late, as on a machine with other work."""
@@ -155,7 +160,11 @@ class Runner:
         script = None
         if query and self.shrunk < SHRUNK_MAX and self.options.shrink:
             self.shrunk += 1
-            script = self.script(query, errors)
+            try:
+                script = self.script(query, errors)
+            except Lost as error:
+                script = f"a part of it ends a server: {error}"
+                self.others = None
         shortest = f"\n  shortest script:\n{script}" if script else ""
         self.found.append(("difference", f"{self.place}, {title}: {text}{shortest}"))
 
