@@ -113,6 +113,8 @@ class Maker(queries.Maker):
         count = self.pick(self.JOINS)
         table = self.pick(TABLES)
         text, names = f"{table} t0", [("t0", COLUMNS)]
+        # Keys of several columns match fewer rows than this estimate has.
+        self.joined_rows = max(self.ROWS) * (max(self.ROWS) / 6) ** (count - 1)
         for number in range(1, count):
             alias = f"t{number}"
             if self.chance(0.12):

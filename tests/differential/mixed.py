@@ -59,7 +59,8 @@ class Maker(derived.Maker):
             return f"({self.comparison(names)} {self.pick(('XOR', 'OR', 'AND'))} {self.comparison(names)})"
         if roll < 0.22:
             column = self.column(names, "text")[0]
-            return f"{column} {self.pick(('', 'NOT '))}LIKE '{self.pick(('a%', '%b', '_', '%', 'z_', '%a%'))}'"
+            # A group of 'b' and 'b ' shows one of them, so that patterns do not end with a letter.
+            return f"{column} {self.pick(('', 'NOT '))}LIKE '{self.pick(('a%', 'b%', '_%', '%', 'z%', '%a%'))}'"
         if roll < 0.25:
             return f"({self.comparison(names)}) IS {self.pick(('', 'NOT '))}{self.pick(('TRUE', 'FALSE', 'UNKNOWN'))}"
         return super().condition(names, depth)

@@ -63,7 +63,7 @@ def maker_of(kind, seed):
 
     class Maker(base):
         JOINS = {"plain": (1, 2, 2, 3, 3, 4, 5, 6), "composite": (2, 2, 3, 3, 4, 5, 6)}.get(kind, base.JOINS)
-        ROWS = {"plain": (3, 8, 12) if seed % 5 else base.ROWS, "composite": (1, 8, 12, 25), "derived": (3, 8, 12, 25), "mixed": (3, 8, 12)}.get(
+        ROWS = {"plain": (3, 8, 12) if seed % 5 else base.ROWS, "composite": (1, 8, 12) if seed % 5 else (1, 8, 25), "derived": (3, 8, 12, 25), "mixed": (3, 8, 12)}.get(
             kind, base.ROWS)
         # More conditions would leave no row.
         TESTS, TESTED = (1, 1, 2), 0.4

@@ -21,7 +21,10 @@ from mixed import for_mariadb
 from queries import TABLES
 
 # The kinds of successive episodes. Correlated queries read the most rows.
-TURNS = ("plain", "derived", "composite", "mixed", "plain", "derived", "mixed", "plain", "composite", "derived", "mixed", "correlated")
+TURNS = (
+    "plain", "derived", "composite", "mixed", "plain", "derived", "composite", "plain", "derived", "mixed", "composite",
+    "plain", "derived", "composite", "correlated",
+)
 PROGRESS_SECONDS = 60
 SHRUNK_MAX = 200
 
