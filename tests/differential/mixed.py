@@ -78,8 +78,9 @@ class Maker(derived.Maker):
             return f"({left}) {self.pick(('', 'NOT '))}IN (SELECT {right} FROM {table} {alias}{where})"
         if roll == 1:
             left = ", ".join(self.column(names, "int")[0] for _ in range(2))
-            # With <>, MariaDB makes an inner join of an outer one, although a row with NULL can differ.
-            return f"({left}) = (SELECT {alias}.a, {alias}.b FROM {table} {alias}{where} ORDER BY {alias}.id LIMIT 1)"
+            # Where rows must differ, MariaDB makes an inner join of an outer one, although a row with NULL can differ.
+            row = f"SELECT {alias}.a, {alias}.b FROM {table} {alias}{where} ORDER BY {alias}.id LIMIT 1"
+            return f"(({left}) = ({row})) IS TRUE"
         if roll == 2:
             offset = self.pick(("", " OFFSET 1"))
             return f"{self.scalar(names, 'int')} {self.pick(('=', '<', '>'))} (SELECT {alias}.a FROM {table} {alias}{where} ORDER BY {alias}.id LIMIT 1{offset})"
