@@ -28,6 +28,7 @@
 #   make scale       simulated placements for 4 to 128 CPUs, and clusters of 2 to 64 nodes: the plots and figures
 #                    of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
+#   make queries     many random queries of several tables, compared with MariaDB: make queries SEED=1 QUERIES=1000000
 #   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
 #   make sqllogictest  a sample of the public sqllogictest corpus: make sqllogictest CORPUS=DIR ONE_IN=35
 #   make django      Django's own tests of databases, from its source package: make django SUITES="lookup schema"
@@ -49,13 +50,14 @@ STATEMENTS ?= 400000
 EPISODES ?= 2000
 FORMS ?= 100000
 TYPED ?= 1000000
+QUERIES ?= 1000000
 ROWS ?= 10000000
 KILLS ?= 300
 FAULTS ?= 500
 ONE_IN ?= 35
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill cluster-cost faults rot history deadlocks long-transactions long-statements ch load thread-pool scale differential typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill cluster-cost faults rot history deadlocks long-transactions long-statements ch load thread-pool scale differential queries typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -131,6 +133,9 @@ scale: release
 
 differential: tools release
 	KEEP_GOING=--keep-going sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED) $(STATEMENTS) $(EPISODES)
+
+queries: tools release
+	sh tests/differential/bulk.sh $(TARGET)/release/junctor $(SEED) $(QUERIES) --keep-going
 
 typed: tools release
 	TYPED_ONLY=1 TYPED=$(TYPED) TYPED_SECONDS=14400 TYPED_CHECK=--summary KEEP_GOING=--keep-going \

@@ -24,6 +24,10 @@ NUMBERS = ("int", "decimal")
 class Maker(queries.Maker):
     """Makes statements from a seed."""
 
+    JOINS = (2, 2, 3, 3, 4)
+    ROWS = (1, 8, 25, 60)
+    KEY = tuple(COLUMNS)
+
     def __init__(self, seed):
         super().__init__(seed)
         self.required = {}
@@ -60,7 +64,7 @@ class Maker(queries.Maker):
 
     def rows(self, table):
         yield f"DELETE FROM {table}"
-        count = 0 if self.chance(0.07) else self.random.choice((1, 8, 25, 60))
+        count = 0 if self.chance(0.07) else self.random.choice(self.ROWS)
         for number in range(count):
             yield f"INSERT INTO {table} VALUES ({', '.join(self.row(table, number))})"
 
@@ -106,9 +110,11 @@ class Maker(queries.Maker):
         return " AND ".join(self.part(names, alias, name) for name in columns)
 
     def joins(self):
-        count = self.pick((2, 2, 3, 3, 4))
+        count = self.pick(self.JOINS)
         table = self.pick(TABLES)
         text, names = f"{table} t0", [("t0", COLUMNS)]
+        # Keys of several columns match fewer rows than this estimate has.
+        self.joined_rows = max(self.ROWS) * (max(self.ROWS) / 6) ** (count - 1)
         for number in range(1, count):
             alias = f"t{number}"
             if self.chance(0.12):

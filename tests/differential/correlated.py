@@ -5,11 +5,12 @@ import queries
 from queries import COLUMNS, TABLES
 
 KEYS = ("KEY (a)", "KEY (b, a)", "KEY (s, a)", "UNIQUE KEY (a, id)", "KEY (t, b)", "KEY (a, s, d)", "KEY (b DESC)")
-ROWS = (3, 60, 250, 500)
 
 
 class Maker(queries.Maker):
     """Makes statements from a seed."""
+
+    ROWS = (3, 60, 250, 500)
 
     def value(self, kind):
         if kind == "int" and self.chance(0.8):
@@ -29,7 +30,7 @@ class Maker(queries.Maker):
     def rows(self, table):
         yield f"DELETE FROM {table}"
         rows = []
-        for number in range(self.pick(ROWS)):
+        for number in range(self.pick(self.ROWS)):
             values = [str(number)] + [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
             rows.append(f"({', '.join(values)})")
         yield f"INSERT INTO {table} VALUES {', '.join(rows)}"

@@ -11,6 +11,10 @@ KINDS = ("int", "int", "int", "text", "decimal", "date")
 class Maker(queries.Maker):
     """Makes statements from a seed."""
 
+    # Numbers of conditions on a derived table, and the share of derived tables that have some in WHERE.
+    TESTS = (1, 2, 3)
+    TESTED = 0.8
+
     def tables(self):
         for view in VIEWS:
             yield f"DROP VIEW IF EXISTS {view}"
@@ -64,7 +68,7 @@ class Maker(queries.Maker):
     def tests(self, alias, columns):
         """Conditions on columns of a derived table."""
         tests = []
-        for _ in range(self.random.randint(1, 3)):
+        for _ in range(self.pick(self.TESTS)):
             name = self.pick(sorted(columns))
             column, kind = f"{alias}.{name}", columns[name]
             values = [self.value(kind) for _ in range(3)]
@@ -103,7 +107,7 @@ class Maker(queries.Maker):
                 on += f" AND {self.tests(*own)}".replace("<=>", "=")
             text += f" {self.pick(('JOIN', 'LEFT JOIN', 'RIGHT JOIN'))} {member} ON {on}"
             names = names + [own]
-        where = " AND ".join(self.tests(*own) for own in names if self.chance(0.8))
+        where = " AND ".join(self.tests(*own) for own in names if self.chance(self.TESTED))
         where = f" WHERE {where}" if where else ""
         if self.chance(0.2):
             text, where = f"WITH w AS (SELECT {self.column(names)[0]} k FROM {text}{where}) SELECT k FROM w GROUP BY k", ""

@@ -14,9 +14,9 @@ FIRST_ID = 1000
 ROWS_MAX = 3000
 
 
-def misleading(table, chance):
+def misleading(table, chance, counts=(ROWS_MAX, 500, 60)):
     """Statements that leave a table with the statistics of rows that it does not have."""
-    rows = chance.choice((ROWS_MAX, 500, 60))
+    rows = chance.choice(counts)
     ints = ["n MOD %d - 3" % chance.choice((1, 2, 12, rows)) for _ in range(2)]
     text = "ELT(n MOD %d + 1, 'a', 'b', 'ab', 'zz')" % chance.choice((1, 2, 4))
     date = "DATE_ADD('2024-01-01', INTERVAL n MOD %d DAY)" % chance.choice((1, 100))

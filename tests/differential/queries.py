@@ -18,9 +18,17 @@ LITTLE_MEMORY = 1024
 class Maker:
     """Makes statements from a seed."""
 
+    # Numbers of tables in a join, and of rows of a table.
+    JOINS = (1, 2, 2, 3, 3, 4)
+    ROWS = (1, 3, 8, 25)
+    # The columns that no two rows of a table share.
+    KEY = ("id",)
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.nesting = 1
+        # An estimate of the rows of the last join.
+        self.joined_rows = 0
         # The window functions of the last query, each in a query of its own.
         self.singles = []
 
@@ -53,7 +61,7 @@ class Maker:
 
     def rows(self, table):
         yield f"DELETE FROM {table}"
-        count = 0 if self.chance(0.1) else self.random.choice((1, 3, 8, 25))
+        count = 0 if self.chance(0.1) else self.random.choice(self.ROWS)
         for row in range(count):
             values = [str(row)] + [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
             yield f"INSERT INTO {table} VALUES ({', '.join(values)})"
@@ -158,28 +166,34 @@ class Maker:
         return f"{self.pick(TABLES)} {alias}", (alias, COLUMNS)
 
     def joins(self):
-        count = self.pick((1, 2, 2, 3, 3, 4))
+        count = self.pick(self.JOINS)
         text, first = self.member(0)
         names = [first]
+        self.joined_rows = max(self.ROWS)
         for number in range(1, count):
             member, own = self.member(number)
+            is_by_key = True
             kind = self.pick(("JOIN", "LEFT JOIN", "RIGHT JOIN", "INNER JOIN", "CROSS JOIN", "LEFT JOIN"))
             if kind == "CROSS JOIN" and self.chance(0.6):
                 kind = "JOIN"
             both = names + [own]
             if kind == "CROSS JOIN":
                 text += f" CROSS JOIN {member}"
+                is_by_key = False
             else:
                 key = self.pick(("int", "int", "int", "text"))
                 on = f"{self.column(names, key)[0]} = {self.column([own], key)[0]}"
                 if self.chance(0.15):
                     on = self.plain_condition(both)
+                    is_by_key = False
                 elif self.chance(0.3):
                     on += f" AND {self.plain_condition(both)}"
                 elif self.chance(0.1):
                     # A subquery in ON that reads one side.
                     on += f" AND {self.subquery(self.pick((names, [own])))}"
                 text += f" {kind} {member} ON {on}"
+            # A key has at least six values that are frequent.
+            self.joined_rows *= max(self.ROWS) / 6 if is_by_key else max(self.ROWS)
             names = both
         return text, names
 
@@ -311,7 +325,7 @@ class Maker:
                 for _ in range(self.pick((0, 1, 1, 2)))]
         # A constant key of a window is an error in MySQL if it is an integer.
         keys = [key for key in keys if "t" in key.replace("DATE", "") and not key.startswith("'")]
-        total = [f"{alias}.{name}" for alias, columns in names for name in (["id"] if columns is COLUMNS else columns)]
+        total = [f"{alias}.{name}" for alias, columns in names for name in (self.KEY if columns is COLUMNS else columns)]
         value = self.scalar(names, self.pick(("int", "text", "decimal", "date")))
         number = self.scalar(names, self.pick(("int", "decimal")))
         by = f"PARTITION BY {', '.join(partition)} " if partition else ""

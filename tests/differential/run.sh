@@ -8,6 +8,7 @@
 # TYPED is the number of statements over every type and function, TYPED_SECONDS their bound; TYPED_ONLY=1 sends
 # only them. TYPED_CHECK=--summary lists what was refused and the kinds of differences; TYPED_RECORD=FILE keeps the
 # differences that have a reason, for typed/record.py.
+# BULK is the number of queries of all kinds that bulk/main.py sends.
 # QUERIES is the number of queries of several tables, of those by keys of several columns, of those with conditions
 # on derived tables, and four times those with correlated subqueries, WRITES of statements that write several tables, PREPARED of statements sent as text and prepared,
 # COLLATIONS of collations whose texts are compared.
@@ -71,6 +72,8 @@ fi
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "$((${QUERIES:-2000} / 4))" \
     --correlated ${KEEP_GOING:-} || failed=1
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/bulk/main.py" $ports --seed "$seed" --queries "${BULK:-5000}" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/false_statistics.py" $ports --seed "$seed" --statements "$((${QUERIES:-2000} / 4))" ||
     failed=1

@@ -314,21 +314,41 @@ impl<'a> Parser<'a> {
         [ahead.next_token().kind, ahead.next_token().kind, ahead.next_token().kind]
     }
 
-    /// The kind of the token after the bracket that closes the one at `next`.
-    pub(super) fn after_next_bracket(&self) -> TokenKind {
+    /// Whether `first` accepts the token after the brackets that begin at `next`, and `after` accepts the token
+    /// that follows each of them.
+    pub(super) fn inner_brackets_hold(
+        &self,
+        first: impl Fn(TokenKind) -> bool,
+        after: impl Fn(TokenKind) -> bool,
+    ) -> bool {
         let mut ahead = self.lexer;
         let mut depth = 1;
-        loop {
-            match ahead.next_token().kind {
+        let mut token = ahead.next_token().kind;
+        while token == TokenKind::Open {
+            depth += 1;
+            token = ahead.next_token().kind;
+        }
+        if !first(token) {
+            return false;
+        }
+        // Of the brackets before the first token, those that are still open.
+        let mut leading = depth;
+        while leading > 0 {
+            match token {
                 TokenKind::Open => depth += 1,
                 TokenKind::Close => depth -= 1,
-                TokenKind::End => return TokenKind::End,
+                TokenKind::End => return false,
                 _ => {}
             }
-            if depth == 0 {
-                return ahead.next_token().kind;
+            token = ahead.next_token().kind;
+            if depth < leading {
+                leading -= 1;
+                if !after(token) {
+                    return false;
+                }
             }
         }
+        true
     }
 
     /// The optimizer hints between the last token consumed and the current one.

@@ -362,19 +362,22 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// Whether several brackets at the current token begin a query. If a name follows the inner ones, they
+    /// Whether several brackets at the current token begin a query. If a name follows one of the inner ones, they
     /// are a member of a join in brackets.
     pub(super) fn opens_query(&self) -> bool {
-        let is_query = self.current.kind == TokenKind::Open
+        self.current.kind == TokenKind::Open
             && self.next.kind == TokenKind::Open
-            && matches!(self.peek_three()[0], TokenKind::Keyword(Keyword::Select | Keyword::With));
-        is_query
-            && matches!(
-                self.after_next_bracket(),
-                TokenKind::Close
-                    | TokenKind::Keyword(
-                        Keyword::Union | Keyword::Except | Keyword::Intersect | Keyword::Order | Keyword::Limit
+            && self.inner_brackets_hold(
+                |first| matches!(first, TokenKind::Keyword(Keyword::Select | Keyword::With)),
+                |after| {
+                    matches!(
+                        after,
+                        TokenKind::Close
+                            | TokenKind::Keyword(
+                                Keyword::Union | Keyword::Except | Keyword::Intersect | Keyword::Order | Keyword::Limit
+                            )
                     )
+                },
             )
     }
 }

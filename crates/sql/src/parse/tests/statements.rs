@@ -8,6 +8,7 @@ use crate::parse::definition::{
     TypeKind,
 };
 use crate::parse::expression::{Expression, Literal, ParameterNumber, StringLiteral, VariableScope};
+use crate::parse::query::FromItem;
 use crate::parse::statement::{
     AccessMode, InsertSource, IsolationLevel, Limit, LimitValue, LockingClause, ObjectName, SelectItem, SetItem, Show,
     ShowFilter, StartTransaction, Statement, TableLocks, TransactionEnd, WhenLocked,
@@ -50,6 +51,29 @@ fn a_query_keeps_all_of_its_clauses() {
     assert_eq!(select("SELECT * FROM t FOR SHARE").locks, [of(share, &[])]);
     let several = select("SELECT * FROM t, u, v FOR SHARE OF t, u FOR UPDATE OF v NOWAIT");
     assert_eq!(several.locks, [of(share, &["t", "u"]), of(update, &["v"])]);
+}
+
+#[test]
+fn brackets_of_any_depth_hold_a_query_or_a_join() {
+    for text in [
+        "SELECT * FROM (((SELECT 1 UNION SELECT 2) UNION SELECT 3) INTERSECT (SELECT 3)) x",
+        "SELECT * FROM ((((SELECT 1)) ORDER BY 1) LIMIT 1) x",
+        "SELECT * FROM t, LATERAL (((SELECT 1) UNION SELECT 2) UNION SELECT 3) x",
+    ] {
+        let from = select(text).from.expect("a table");
+        assert!(!matches!(from, FromItem::Table(_)), "{text}");
+    }
+    for text in [
+        "SELECT * FROM (((SELECT 1) x JOIN t))",
+        "SELECT * FROM ((((SELECT 1) x)) JOIN t)",
+        "SELECT a IN (((SELECT 1 UNION SELECT 2) UNION SELECT 3) INTERSECT (SELECT 3))",
+        "SELECT a IN (((SELECT 1)) + 1, 2)",
+        "SELECT (((SELECT 1 UNION SELECT 2) EXCEPT SELECT 1) LIMIT 1)",
+        "SELECT (((SELECT 1)) + 1)",
+    ] {
+        statement(text);
+    }
+    assert!(parse(b"SELECT * FROM (((SELECT 1) UNION SELECT 2)").is_err());
 }
 
 #[test]
