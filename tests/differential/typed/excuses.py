@@ -1320,7 +1320,7 @@ def divided_whole(found, statement, ours, theirs):
 
 def day_as_time(found, statement, ours, theirs):
     """EXTRACT of hours and less from a text of a day alone, which is no time in MySQL: NULL, also for a NOT NULL column."""
-    calls = [node.text() for node in nodes(statement.root, {"EXTRACT"})] or [statement.text()]
+    calls = [node.render(None) for node in nodes(statement.root, {"EXTRACT"})] or [statement.text()]
     is_day = any(re.search(r"(HOUR|MINUTE|SECOND)(_\w+)? FROM '\d{4}-\d\d-\d\d'", text) or re.search(r"\(MICROSECOND FROM '\d{4}-\d\d-\d\d'", text) for text in calls)
     return is_write(statement) and (ours.number, theirs.kind) == (1048, "ok") and is_day
 
@@ -1451,7 +1451,7 @@ EXCUSES = [
     ("MAKE_SET has the text of a part whose place is NULL in MariaDB", of({"MAKE_SET"}, lambda f, s, o, t: bool(s.names() & {"SUBSTR", "SUBSTRING", "MID"}) and "NULL" in s.text() and f.startswith("value"))),
     ("an average of texts has no number of decimals, and four in MariaDB for digits of HEX", of({"AVG"}, lambda f, s, o, t: bool(re.search(r"^value: row \d+: b'[\d.]+e\d+', theirs b'\d+\.\d{4}'", f)))),
     ("a SET beside a number in GREATEST and LEAST is a text, and the number of its members in MariaDB", lambda f, s, o, t: bool(s.names() & {"GREATEST", "LEAST"}) and "alter" in s.features and f.startswith("value") and any(kind.startswith("SET(") for kind in s.types())),
-    ("TIME_FORMAT of parts of a day is 0 in MySQL, NULL in MariaDB, also for a column that is NOT NULL", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1048) and any(re.search("%[^HhIiSsTrfklp]", node.text()) for node in nodes(s.root, {"TIME_FORMAT"}))),
+    ("TIME_FORMAT of parts of a day is 0 in MySQL, NULL in MariaDB, also for a column that is NOT NULL", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1048) and any(re.search("%[^HhIiSsTrfklp]", node.render(None)) for node in nodes(s.root, {"TIME_FORMAT"}))),
     ("a text beside a day that is NULL is not read", lambda f, s, o, t: bool(s.sources) and (o.kind, t.number) == ("ok", 1292) and t.message.startswith("Truncated incorrect datetime value: ") and bool(s.names() & {"NULLIF", "compare"})),
     ("bytes beside NULL in BETWEEN are read in MySQL", of({"BETWEEN"}, lambda f, s, o, t: f.startswith("warnings") and numbers_of(o) - numbers_of(t) == {1259} and "(NULL BETWEEN" in s.text())),
     ("QUOTE of a number is a text, for COERCIBILITY a number in others (docs/compatibility.md)", lambda f, s, o, t: f.endswith(": b'4', theirs b'5'") and {"COERCIBILITY", "QUOTE"} <= s.names()),

@@ -122,7 +122,7 @@ impl Client {
     fn try_get(&self, expression: &str) -> Result<Value> {
         let Statement::Select(select) = statement(&format!("SELECT {expression}")) else { panic!("no SELECT") };
         let SelectItem::Expression { expression, .. } = &select.projection[0] else { panic!("no expression") };
-        evaluate(expression, &self.session, &self.globals)
+        evaluate_value(expression, &self.session, &self.globals)
     }
 
     fn get(&self, expression: &str) -> String {
