@@ -47,3 +47,6 @@ INSERT INTO k (v) VALUES (8), (9);
 SELECT * FROM k WHERE v > 7 ORDER BY v;
 SET auto_increment_increment = DEFAULT;
 DROP DATABASE cli_insert_ids;
+-- Values above insert_id in the same statement are refused, and change nothing.
+SET insert_id = 1000;
+INSERT INTO numbers VALUES (NULL, 'x'), (1001, 'y'), (NULL, 'z');

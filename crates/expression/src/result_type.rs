@@ -265,6 +265,23 @@ impl ResultType {
         self.kind.is_text()
     }
 
+    /// The collation of a user variable with this value: a text of the system is utf8mb3 in MySQL, and counts
+    /// as one of the connection here.
+    pub fn variable_collation(&self, connection: CollationId) -> CollationId {
+        let is_of_system = self.is_text() && self.coercibility == Coercibility::SystemConstant;
+        if is_of_system { connection } else { self.collation }
+    }
+
+    /// The type of a column of a catalog table. Its text is utf8mb3 in MySQL, so that the collation of any other
+    /// utf8mb4 column or user variable prevails over it.
+    pub fn of_system(self) -> ResultType {
+        let gives_way = self.is_text()
+            && self.collation == CollationId::UTF8MB4_GENERAL_CI
+            && self.coercibility == Coercibility::Implicit;
+        let coercibility = if gives_way { Coercibility::SystemConstant } else { self.coercibility };
+        ResultType { coercibility, ..self }
+    }
+
     /// The type of a table column's values.
     pub fn of_column(column: &ColumnDefinition) -> ResultType {
         let text = |collation, length| ResultType::string(collation, Coercibility::Implicit, length);

@@ -1456,6 +1456,7 @@ EXCUSES = [
     ("bytes beside NULL in BETWEEN are read in MySQL", of({"BETWEEN"}, lambda f, s, o, t: f.startswith("warnings") and numbers_of(o) - numbers_of(t) == {1259} and "(NULL BETWEEN" in s.text())),
     ("QUOTE of a number is a text, for COERCIBILITY a number in others (docs/compatibility.md)", lambda f, s, o, t: f.endswith(": b'4', theirs b'5'") and {"COERCIBILITY", "QUOTE"} <= s.names()),
     ("DATE of a text with a wrong time is NULL, and its day in MariaDB's GREATEST and LEAST", of({"GREATEST", "LEAST"}, lambda f, s, o, t: ": None, theirs b'" in f and any(nodes(s.root, {"DATE"})) and 1292 in numbers_of(o) & numbers_of(t))),
+    ("a negative time of NULLIF has no sign in MariaDB's arithmetic", lambda f, s, o, t: bool(s.names() & ARITHMETIC) and any(family(node) == "time" for node in nodes(s.root, {"NULLIF"})) and bool(re.search(r": b'-\d", f)) and kind_of(f) == "value"),
     ("a text that is a number is no member of a SET, also with IGNORE", lambda f, s, o, t: f.startswith("affected") and is_write(s) and 1265 in numbers_of(o) & numbers_of(t) and any(kind.startswith("SET(") for kind in s.types())),
     ("bytes become a document of their type, and no text in MariaDB", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1366) and "JSON" in s.types()),
     ("a number that ALTER TABLE makes a member has its text, and columns that are generated from it", lambda f, s, o, t: "alter" in s.features and f.startswith("value") and bool(s.sources) and bool(re.search(r" MODIFY \w+ (ENUM|SET)\(", s.text()))),

@@ -341,14 +341,19 @@ fn begin_restart(session: &mut Session, id: u8, is_own: bool, timeout: Duration)
     let deadline = Instant::now() + timeout;
     let what = format!("the cluster cannot do without node {id}");
     let may_restart = |nodes: &[Node]| obstacle(nodes).is_none() && find(nodes, id).is_ok_and(Node::is_known);
+    let mut refusal = None;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let nodes = await_nodes(session, left, &what, may_restart)?;
+        let nodes = match await_nodes(session, left, &what, may_restart) {
+            Ok(nodes) => nodes,
+            Err(error) => return Err(refusal.unwrap_or(error)),
+        };
         match request(session, "RESTART", id, (false, is_own)) {
             Ok(()) => return find(&nodes, id).cloned(),
-            Err(error) if is_temporary(&*error) && Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+            Err(error) if is_temporary(&*error) && Instant::now() < deadline => refusal = Some(error),
             Err(error) => return Err(error),
         }
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 

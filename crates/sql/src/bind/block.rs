@@ -341,7 +341,10 @@ impl<'a> BlockScope<'a> {
                 (ResultColumn::of_table(definition, column), ResultType::of_column(&definition.columns[place]))
             }
             RelationSource::View(_) => return Err(Error::table_definition_changed()),
-            RelationSource::Rows { columns, types, .. } => (columns[place].clone(), types[place]),
+            RelationSource::Rows { columns, types, is_virtual, .. } => {
+                let result = types[place];
+                (columns[place].clone(), if *is_virtual { result.of_system() } else { result })
+            }
         };
         described.table = of.name.as_str().into();
         if of.is_nullable {

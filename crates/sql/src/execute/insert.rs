@@ -433,6 +433,10 @@ fn missing_numbers(
         }
     }
     if let Some(last) = numbers.range.last_forced(needed, auto.rules).filter(|_| needed > 0) {
+        if explicit_max > 0 && numbers.range.forced.is_some_and(|first| explicit_max >= first) {
+            // In MySQL, the values behind such a row follow it.
+            return Err(Error::not_supported("a value of an AUTO_INCREMENT column above insert_id"));
+        }
         explicit += needed;
         explicit_max = explicit_max.max(if last <= auto.number_max { last } else { 0 });
         needed = 0;

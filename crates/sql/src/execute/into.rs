@@ -12,6 +12,7 @@ use junctor_gateway::file::{FileAnswer, FileBuffer, FileUse};
 use junctor_gateway::{Event, TurnContext, invariant};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::ResultColumn;
 use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 use junctor_signals::program::RowProtocol;
@@ -31,6 +32,7 @@ use super::server_file::{FILE_STEP_BYTES, FileAttempt};
 use super::session::Session;
 use super::state::{Execution, PlanInput};
 use super::tree::start_tree;
+use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{IntoPlace, IntoPlan, Plan, QueryPlan, TableUse, ambiguous_separator};
 use crate::result::Progress;
@@ -354,7 +356,8 @@ fn finish(context: &mut StatementContext<'_, '_>, state: IntoState) -> Progress 
         Target::Row { plan, row } => {
             if let IntoPlace::Assignments(items) = &plan.place {
                 context.session.execution = Execution::Idle;
-                let values = row.as_deref().unwrap_or_default().iter().zip(collations_of(&plan.query));
+                let values =
+                    row.as_deref().unwrap_or_default().iter().zip(plan.query.header().columns.iter().map(collation_of));
                 return context.assign_answers(items, values);
             }
             if row.is_none() {
@@ -387,16 +390,22 @@ fn finish(context: &mut StatementContext<'_, '_>, state: IntoState) -> Progress 
 fn assign(context: &mut StatementContext<'_, '_>, plan: &IntoPlan, row: Option<&[Value]>) -> Result<()> {
     let IntoPlace::Variables(variables) = &plan.place else { return Ok(()) };
     let values = variables.iter().zip(row.unwrap_or_default());
-    let mut values = values.zip(collations_of(&plan.query));
-    values.try_for_each(|((name, value), collation)| {
+    let connection = context.session.variables.collation_connection;
+    let mut values = values.zip(&plan.query.header().columns);
+    values.try_for_each(|((name, value), column)| {
+        // As in `ResultType::variable_collation`. A result does not know which texts are the system's.
+        let may_be_of_system = column.database.is_empty() || is_system_database(&column.database);
+        let collation = match collation_of(column) {
+            CollationId::UTF8MB4_GENERAL_CI if may_be_of_system => connection,
+            collation => collation,
+        };
         context.session.variables.put_user_variable(name, UserValue::new(value.clone(), collation))
     })
 }
 
-/// The collations of the columns of a query.
-fn collations_of(query: &QueryPlan) -> impl Iterator<Item = CollationId> {
-    let columns = query.header().columns.iter();
-    columns.map(|column| CollationId::from_number(column.charset).unwrap_or(CollationId::BINARY))
+/// The collation of a column of a result.
+fn collation_of(column: &ResultColumn) -> CollationId {
+    CollationId::from_number(column.charset).unwrap_or(CollationId::BINARY)
 }
 
 /// Maximum bytes of the rows of a cursor.

@@ -50,7 +50,11 @@ impl QueryLimits {
 impl Plan {
     /// Whether `max_execution_time` applies to the statement.
     fn has_time_limit(&self) -> bool {
-        matches!(self, Plan::Select(_) | Plan::Compute(_) | Plan::Tree(_) | Plan::Into(_))
+        match self {
+            Plan::Compute(plan) => !plan.is_shown,
+            Plan::Tree(plan) => !plan.is_shown,
+            _ => matches!(self, Plan::Select(_) | Plan::Into(_)),
+        }
     }
 }
 

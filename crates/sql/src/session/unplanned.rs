@@ -544,7 +544,7 @@ impl Engine {
         let bound = self.bind_alone(session_context, session, expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);
         let value = bound.evaluate(None, parameters, scratch)?.to_value();
-        Ok(UserValue::new(value, bound.result.collation))
+        Ok(UserValue::new(value, bound.result.variable_collation(session_context.variables.collation_connection)))
     }
 
     /// Binds an expression that reads no rows.

@@ -309,12 +309,12 @@ pub(super) const ROUTINES: ShownLayout = ShownLayout {
 pub(super) const OPEN_TABLES: ShownLayout = ShownLayout {
     from: "(SELECT 1 LIMIT 0) AS `none`",
     columns: &[
-        (text("Database", 64), "''"),
-        (text("Table", 64), "''"),
+        (text("Database", 64), "_utf8mb4''"),
+        (text("Table", 64), "_utf8mb4''"),
         (number("In_use"), "0"),
         (number("Name_locked"), "0"),
     ],
-    like: "''",
+    like: "_utf8mb4''",
     order_by: None,
     has_columns_of_query: false,
 };

@@ -1,5 +1,7 @@
 //! The entry points of the parser, its token window, names and limits.
 
+use std::cell::Cell;
+
 use crate::parse::deprecation::{DEPRECATIONS_MAX, Deprecation};
 use crate::parse::dialect::Dialect;
 use crate::parse::error::{ParseError, ParseErrorKind};
@@ -166,6 +168,17 @@ pub(super) enum Stop {
 /// The result of a grammar rule.
 pub(super) type Parse<T> = Result<T, Stop>;
 
+/// What [`Parser::inner_brackets_hold`] has read.
+#[derive(Clone, Copy)]
+struct BracketScan {
+    /// The first token behind the brackets.
+    start: u32,
+    /// The number of innermost brackets that hold.
+    held: u32,
+    /// Whether the next one does not.
+    has_failed: bool,
+}
+
 /// The state of one parse: a window of two tokens, the nesting depth, and the shape if literals are lifted.
 pub(super) struct Parser<'a> {
     text: &'a [u8],
@@ -203,6 +216,7 @@ pub(super) struct Parser<'a> {
     pub(super) is_upsert: bool,
     /// The deprecated syntax so far.
     deprecations: Vec<Deprecation>,
+    bracket_scan: Cell<Option<BracketScan>>,
     /// How the text is read.
     pub(super) dialect: Dialect,
 }
@@ -233,6 +247,7 @@ impl<'a> Parser<'a> {
             has_hints: false,
             is_upsert: false,
             deprecations: Vec::new(),
+            bracket_scan: Cell::new(None),
             dialect,
         }
     }
@@ -315,7 +330,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether `first` accepts the token after the brackets that begin at `next`, and `after` accepts the token
-    /// that follows each of them.
+    /// that follows each of them. The answer is kept, so that nested brackets are read once.
     pub(super) fn inner_brackets_hold(
         &self,
         first: impl Fn(TokenKind) -> bool,
@@ -323,32 +338,39 @@ impl<'a> Parser<'a> {
     ) -> bool {
         let mut ahead = self.lexer;
         let mut depth = 1;
-        let mut token = ahead.next_token().kind;
-        while token == TokenKind::Open {
+        let mut token = ahead.next_token();
+        while token.kind == TokenKind::Open {
             depth += 1;
-            token = ahead.next_token().kind;
+            token = ahead.next_token();
         }
-        if !first(token) {
+        if !first(token.kind) {
             return false;
         }
-        // Of the brackets before the first token, those that are still open.
-        let mut leading = depth;
-        while leading > 0 {
-            match token {
+        let start = token.start;
+        match self.bracket_scan.get() {
+            Some(scan) if scan.start == start && (depth <= scan.held || scan.has_failed) => return depth <= scan.held,
+            _ => {}
+        }
+        // Brackets before the first token that are still open; the one at `current` is not among them.
+        let leading = depth;
+        let mut held = 0;
+        let mut has_failed = false;
+        while held < leading && !has_failed {
+            match token.kind {
                 TokenKind::Open => depth += 1,
                 TokenKind::Close => depth -= 1,
-                TokenKind::End => return false,
+                // An executable comment without an end is bad again and again.
+                TokenKind::End | TokenKind::Bad => has_failed = true,
                 _ => {}
             }
-            token = ahead.next_token().kind;
-            if depth < leading {
-                leading -= 1;
-                if !after(token) {
-                    return false;
-                }
+            token = ahead.next_token();
+            if depth + held < leading {
+                has_failed = !after(token.kind);
+                held += u32::from(!has_failed);
             }
         }
-        true
+        self.bracket_scan.set(Some(BracketScan { start, held, has_failed }));
+        !has_failed
     }
 
     /// The optimizer hints between the last token consumed and the current one.

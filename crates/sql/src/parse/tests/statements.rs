@@ -73,7 +73,14 @@ fn brackets_of_any_depth_hold_a_query_or_a_join() {
     ] {
         statement(text);
     }
-    assert!(parse(b"SELECT * FROM (((SELECT 1) UNION SELECT 2)").is_err());
+    for text in [
+        "SELECT * FROM (((SELECT 1) UNION SELECT 2)",
+        "SELECT ((SELECT 1 /*!",
+        "SELECT 1 WHERE a IN (((SELECT 1 /*!",
+        "SELECT * FROM ((SELECT 1) x /*!",
+    ] {
+        assert!(parse(text.as_bytes()).is_err(), "{text}");
+    }
 }
 
 #[test]
