@@ -298,6 +298,8 @@ fn run(session: &mut Session, text: &str) -> Rows {
 
 fn prepare_table(session: &mut Session) {
     for text in [
+        // User variables get the collation of the connection, and are compared with the columns.
+        "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",
         "DROP DATABASE IF EXISTS forms",
         "CREATE DATABASE forms",
         "USE forms",

@@ -433,8 +433,8 @@ fn missing_numbers(
         }
     }
     if let Some(last) = numbers.range.last_forced(needed, auto.rules).filter(|_| needed > 0) {
-        if explicit_max > 0 && numbers.range.forced.is_some_and(|first| explicit_max >= first) {
-            // In MySQL, the values behind such a row follow it.
+        // In MySQL, the values behind such a row follow it.
+        if explicit_max > 0 && numbers.range.last_forced(1, auto.rules).is_some_and(|first| explicit_max >= first) {
             return Err(Error::not_supported("a value of an AUTO_INCREMENT column above insert_id"));
         }
         explicit += needed;

@@ -1,0 +1,30 @@
+-- Texts of the catalog and of system functions give way to user variables, as utf8mb3 does to utf8mb4.
+DROP DATABASE IF EXISTS system_texts;
+CREATE DATABASE system_texts;
+USE system_texts;
+CREATE TABLE people (id INT PRIMARY KEY, owner VARCHAR(100), place VARCHAR(20) COLLATE utf8mb4_general_ci);
+SET @schema = 'system_texts', @column = 'owner';
+SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = @schema AND COLUMN_NAME = @column;
+SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = @schema AND COLUMN_NAME IN (@column, 'id');
+SHOW COLUMNS FROM people WHERE Field = @column;
+SET @variable = 'autocommit';
+SHOW VARIABLES WHERE Variable_name = @variable;
+SET @user = SUBSTRING_INDEX(CURRENT_USER(), '@', 1), @database = DATABASE();
+INSERT INTO people VALUES (1, 'root', 'a'), (2, 'system_texts', 'B');
+SELECT id FROM people WHERE owner = @user;
+SELECT id FROM people WHERE owner = @database;
+SET @user = CURRENT_USER(), @name = 'x';
+SELECT COUNT(*) FROM people WHERE owner = @user;
+SELECT @database = @name, @user = @name, CURRENT_USER() = @user, @@sql_mode = @name;
+SELECT COLUMN_NAME INTO @found FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = @schema AND ORDINAL_POSITION = 2;
+SELECT @found, COUNT(*) FROM people WHERE owner = @found;
+SELECT CURRENT_USER() INTO @user;
+SELECT COUNT(*) FROM people WHERE owner = @user;
+-- A column of a user's table keeps its collation.
+SELECT place INTO @place FROM people WHERE id = 2;
+SELECT COLLATION(@place), @place = 'b';
+SELECT COUNT(*) FROM people WHERE owner = @place;
+SET NAMES latin1;
+SHOW OPEN TABLES LIKE 't%';
+SET NAMES utf8mb4;
+DROP DATABASE system_texts;
