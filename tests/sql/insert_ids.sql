@@ -46,7 +46,10 @@ SET insert_id = 45;
 INSERT INTO k (v) VALUES (8), (9);
 SELECT * FROM k WHERE v > 7 ORDER BY v;
 SET auto_increment_increment = DEFAULT;
-DROP DATABASE cli_insert_ids;
 -- Values above insert_id in the same statement are refused, and change nothing.
 SET insert_id = 1000;
-INSERT INTO numbers VALUES (NULL, 'x'), (1001, 'y'), (NULL, 'z');
+INSERT INTO t VALUES (NULL, 10), (1001, 11), (NULL, 12);
+SELECT COUNT(*) FROM t WHERE v >= 10;
+INSERT INTO t VALUES (999, 10), (NULL, 12);
+SELECT * FROM t WHERE v >= 10 ORDER BY id;
+DROP DATABASE cli_insert_ids;
