@@ -67,9 +67,9 @@ pub enum FileEncoding {
 }
 
 impl FileEncoding {
-    /// The collation of a field that a user variable gets. `connection` is the collation of the connection.
-    pub(crate) fn collation(self, connection: CollationId) -> CollationId {
-        if self == FileEncoding::Binary { CollationId::BINARY } else { connection }
+    /// The collation of a field that a user variable gets: as in MySQL, one of the file, not of the connection.
+    pub(crate) fn collation(self) -> CollationId {
+        if self == FileEncoding::Binary { CollationId::BINARY } else { CollationId::DEFAULT }
     }
 
     /// Appends the UTF-8 form of a field, unless its bytes are that form already.

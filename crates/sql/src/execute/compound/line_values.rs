@@ -132,7 +132,7 @@ impl Computer<'_> {
     fn begin_line(&mut self, context: &mut StatementContext<'_, '_>) -> Result<()> {
         self.values.warnings_before = context.session.warning_count;
         let line = Parameters::from_bytes(self.values.lines.row(self.values.line));
-        let collation = self.plan.encoding.collation(context.session.variables.collation_connection);
+        let collation = self.plan.encoding.collation();
         for (position, target) in self.plan.fields.iter().enumerate() {
             if let LoadTarget::Variable(name) = target {
                 let value = line.get(position as u16).to_value();

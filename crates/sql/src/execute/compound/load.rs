@@ -277,7 +277,7 @@ pub(super) fn advance_load(context: &mut StatementContext<'_, '_>, insert: &mut 
         if outcome? == LineOutcome::End {
             load.has_ended = true;
             load.close(context);
-            let collation = plan.encoding.collation(context.session.variables.collation_connection);
+            let collation = plan.encoding.collation();
             for (name, value) in load.variables.drain(..) {
                 let value = UserValue::new(value, collation);
                 context.session.variables.put_user_variable(&name, value)?;
