@@ -243,6 +243,22 @@ impl StatementContext<'_, '_> {
         self.execute_plan(plan, input)
     }
 
+    /// Makes the kinds in the workspace those of the parameters of this execution.
+    fn set_kinds(&mut self, prepared: &PreparedStatement) {
+        let values = Parameters::from_bytes(&self.engine.work.parameters);
+        let has_pattern = prepared.text.windows(4).any(|word| word.eq_ignore_ascii_case(b"LIKE"));
+        self.engine.work.kinds.clear();
+        for ordinal in 0..prepared.parameter_count {
+            // NULL has no kind of its own, so the parameter keeps the kind of the previous plan.
+            let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
+            let kind = kind_of_value(values.get(ordinal));
+            let kind = if kind.kind == Kind::Null { before } else { kind };
+            // Only plans with LIKE patterns depend on whether a string begins with a wildcard.
+            let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
+            self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
+        }
+    }
+
     /// Plans a prepared statement for the values of this execution, and executes it. Its session values are
     /// in the workspace.
     #[cold]
@@ -262,18 +278,7 @@ impl StatementContext<'_, '_> {
             self.engine.work.session_values.clear();
             self.engine.work.session_kinds.clear();
         }
-        let values = Parameters::from_bytes(&self.engine.work.parameters);
-        let has_pattern = prepared.text.windows(4).any(|word| word.eq_ignore_ascii_case(b"LIKE"));
-        self.engine.work.kinds.clear();
-        for ordinal in 0..prepared.parameter_count {
-            // NULL has no kind of its own, so the parameter keeps the kind of the previous plan.
-            let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
-            let kind = kind_of_value(values.get(ordinal));
-            let kind = if kind.kind == Kind::Null { before } else { kind };
-            // Only plans with LIKE patterns depend on whether a string begins with a wildcard.
-            let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
-            self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
-        }
+        self.set_kinds(&prepared);
         let work = &mut self.engine.work;
         work.kinds.extend_from_slice(&work.session_kinds);
         if let Err(error) = self.engine.append_session_values(prepared.parameter_count) {

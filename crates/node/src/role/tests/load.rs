@@ -184,6 +184,8 @@ fn a_subquery_of_set_reads_variables_that_set_assigns() {
     let load = "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE d.t (id, @v) \
         SET n = (@sum := @sum + id), v = (SELECT w FROM d.names WHERE k = @v AND @sum > 11), \
         c = (SELECT CONCAT(MAX(w), @sum) FROM d.names WHERE k > @v), k = (@v := 'z')";
+    // The collation of the columns, which the variables are compared with.
+    node.execute(1, &["SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci"]);
     node.execute(2, &["ALTER TABLE d.t ADD k VARCHAR(9)"]);
     node.load_by(load, &["1\ta\n2\tb\n", "3\tc\n"], &mut |_| {});
     assert_eq!(node.answer(1).expect("a request")[4..], *b"\xfbf");
