@@ -67,7 +67,8 @@ pub enum FileEncoding {
 }
 
 impl FileEncoding {
-    /// The collation of a field that a user variable gets: as in MySQL, one of the file, not of the connection.
+    /// The collation of a field that a user variable gets: as in MySQL, one of the file, not of the
+    /// connection.
     pub(crate) fn collation(self) -> CollationId {
         if self == FileEncoding::Binary { CollationId::BINARY } else { CollationId::DEFAULT }
     }

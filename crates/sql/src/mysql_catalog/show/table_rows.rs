@@ -87,7 +87,8 @@ pub(super) fn type_of(table: &TableDefinition) -> &'static str {
     if table.view.is_some() { "VIEW" } else { "BASE TABLE" }
 }
 
-/// The values from ENGINE to CHECK_TIME of `information_schema.TABLES`. A figure that Junctor does not keep is 0 or NULL.
+/// The values from ENGINE to CHECK_TIME of `information_schema.TABLES`. A figure that Junctor does not
+/// keep is 0 or NULL.
 pub(super) fn storage_values(table: &TableDefinition, statistics: &TableStatistics) -> Vec<Value> {
     let has_counter = table.columns.iter().any(|column| column.auto_increment && !column.hidden);
     let next = if has_counter { statistics.auto_increment } else { None };
