@@ -272,8 +272,7 @@ impl ResultType {
         if is_of_system { connection } else { self.collation }
     }
 
-    /// The type of a column of a catalog table. Its text is utf8mb3 in MySQL, so that the collation of any
-    /// other
+    /// The type of a column of a catalog table. Its text is utf8mb3 in MySQL, so the collation of any other
     /// utf8mb4 column or user variable prevails over it.
     pub fn of_system(self) -> ResultType {
         let gives_way = self.is_text()

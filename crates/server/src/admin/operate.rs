@@ -335,10 +335,8 @@ fn await_restart(session: &mut Session, node: &Node, timeout: Duration, progress
 }
 
 /// Asks a node to restart once the cluster can do without it, and returns what it was before. The node
-/// decides by
-/// its own links: it may not hear a node yet that has just returned to the node of this session. So its
-/// refusal counts
-/// only when the time is over.
+/// decides by its own links: it may not hear a node yet that has just returned to the node of this session.
+/// So its refusal counts only when the time is over.
 fn begin_restart(session: &mut Session, id: u8, is_own: bool, timeout: Duration) -> Result<Node> {
     let deadline = Instant::now() + timeout;
     let what = format!("the cluster cannot do without node {id}");

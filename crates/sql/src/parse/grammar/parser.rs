@@ -330,8 +330,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether `first` accepts the token after the brackets that begin at `next`, and `after` accepts the
-    /// token
-    /// that follows each of them. The answer is kept, so that nested brackets are read once.
+    /// token that follows each of them. The answer is kept, so that nested brackets are read once.
     pub(super) fn inner_brackets_hold(
         &self,
         first: impl Fn(TokenKind) -> bool,

@@ -362,9 +362,8 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// Whether several brackets at the current token begin a query. If a name follows one of the inner
-    /// ones, they
-    /// are a member of a join in brackets.
+    /// Whether several brackets at the current token begin a query. If a name follows one of the inner ones,
+    /// they are a member of a join in brackets.
     pub(super) fn opens_query(&self) -> bool {
         self.current.kind == TokenKind::Open
             && self.next.kind == TokenKind::Open
