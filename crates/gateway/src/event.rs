@@ -142,7 +142,8 @@ pub enum Event {
 /// What follows one reply of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More replies are outstanding.
+    /// More replies are outstanding. `Gateway::may_continue` tells whether partitions that have answered have
+    /// more rows.
     MoreReplies,
     /// Every partition has answered, and some have more rows: call `Gateway::continue_read` or
     /// `Gateway::end_read`.

@@ -163,16 +163,27 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Requests the next batch from every partition that has more rows.
+    /// Whether partitions have answered, and have more rows, so that `continue_read` may request these. The
+    /// others may not have answered yet.
+    pub fn may_continue(&self, operation: OperationId) -> bool {
+        match self.operations.get(self.handle_of(operation)) {
+            // Which reply begins with the header is known only as long as no partition answers twice.
+            Some(Operation { work: Work::Read(work), .. }) => !work.stopped.is_empty() && work.prefixed == 0,
+            _ => false,
+        }
+    }
+
+    /// Requests the next batch from every partition that has answered and has more rows.
     pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let (own, gone) = (self.own, self.gone);
         let mut lost = Vec::new();
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(self.handle_of(operation)) else {
             invariant::fail("a session continues a read only while it is in progress", format_args!("{}", operation.0));
         };
+        require!(!work.stopped.is_empty(), "a read continues when parts have answered and have more rows");
         require!(
-            work.outstanding == 0 && !work.stopped.is_empty(),
-            "a read continues when every part has answered and some have more rows"
+            work.outstanding == 0 || work.prefixed == 0,
+            "every part whose reply begins with the header has answered"
         );
         work.outstanding += work.stopped.len() as u32;
         let several = work.stopped.len() > 1 && self.route.is_adaptive();

@@ -436,7 +436,10 @@ pub(crate) fn resume_read(
             context.engine.gateway.end_read(state.operation, context.turn);
             ReadStep::Ended(finish_select(context, state))
         }
-        Next::MoreReplies => ReadStep::Waits(Progress::Waiting),
+        Next::MoreReplies => {
+            continue_parts(context, state);
+            ReadStep::Waits(Progress::Waiting)
+        }
         Next::MoreRows => ReadStep::Waits(continue_read(context, state)),
     }
 }
@@ -473,6 +476,18 @@ fn continue_read(context: &mut StatementContext<'_, '_>, state: &mut ReadState) 
     }
     context.engine.gateway.continue_read(state.operation, context.turn);
     Progress::Waiting
+}
+
+/// Requests more rows from the partitions that have answered, while others have not. So no partition waits
+/// for a slower one. Each has one reply under way at most, and its rows are taken first.
+fn continue_parts(context: &mut StatementContext<'_, '_>, state: &mut ReadState) {
+    if context.session.interrupted || !context.engine.gateway.may_continue(state.operation) {
+        return;
+    }
+    state.awaits_room = context.sink.pending_bytes() >= OUTPUT_PART_BYTES;
+    if !state.awaits_room {
+        context.engine.gateway.continue_read(state.operation, context.turn);
+    }
 }
 
 /// Whether the rows received so far complete the result.

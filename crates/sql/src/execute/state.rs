@@ -236,8 +236,8 @@ pub(crate) struct ReadState {
     pub header_sent: bool,
     /// Length of the encoded header in front of the rows of one reply, in bytes.
     pub header_bytes: usize,
-    /// Whether the query is suspended: every partition has replied, some have more rows, and the output is
-    /// full.
+    /// Whether partitions that have replied have more rows, which are not requested because the output is
+    /// full. The query is suspended once every partition has replied.
     pub awaits_room: bool,
     /// Maximum number of rows that each partition returns; `u32::MAX` for all.
     pub rows_max: u32,

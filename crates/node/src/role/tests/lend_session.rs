@@ -10,8 +10,13 @@ const INTERRUPTED: &str = "Query execution was interrupted";
 const GROUPS: &str = "SELECT COUNT(*) FROM (SELECT t.g, COUNT(*) FROM t JOIN u ON t.k = u.k GROUP BY t.g) q";
 
 fn node_of(thread_config: &str, config: NodeConfig) -> Node {
+    with_tables(Node::new(thread_config, lending(config)))
+}
+
+/// The configuration of a node that lends the session of every query that may be lent.
+fn lending(config: NodeConfig) -> NodeConfig {
     let temporary_files = Some(("/temporary".to_owned(), "/temporary/query-".to_owned()));
-    with_tables(Node::new(thread_config, NodeConfig { temporary_files, work_query_us_min: 0, ..config }))
+    NodeConfig { temporary_files, work_query_us_min: 0, ..config }
 }
 
 fn node() -> Node {
@@ -40,6 +45,17 @@ impl Node {
             }
         }
         true
+    }
+
+    fn is_answered(&self, connection: u32) -> bool {
+        self.answers.get(&ConnectionId(connection)).is_some_and(|answers| !answers.is_empty())
+    }
+
+    /// Advances time, and puts the events of all started timers behind the signals in flight.
+    fn let_timers_expire(&mut self, seconds: u64) {
+        self.delivery.now = Time(self.delivery.now.0 + seconds * 1_000_000_000);
+        let timers: BTreeSet<(Address, u64)> = self.delivery.take_timers().into_iter().collect();
+        timers.into_iter().for_each(|(block, token)| self.send_world(block, WorldEvent::Timer { token }));
     }
 }
 
@@ -122,7 +138,7 @@ fn the_user_locks_of_a_lent_query_are_those_of_the_session() {
 fn begin_lent(node: &mut Node, text: &str, steps: usize) -> bool {
     node.begin_query(1, text);
     (0..steps).for_each(|_| _ = node.step());
-    node.answers.get(&ConnectionId(1)).is_some_and(|answers| !answers.is_empty())
+    node.is_answered(1)
 }
 
 #[test]
@@ -219,14 +235,73 @@ fn a_time_limit_stops_a_lent_query() {
     node.begin_query(1, GROUPS);
     assert!(node.step_until_lent());
     (0..20).for_each(|_| _ = node.step());
-    node.delivery.now = Time(node.delivery.now.0 + 2_000_000_000);
-    let timers: BTreeSet<(Address, u64)> = node.delivery.take_timers().into_iter().collect();
-    timers.into_iter().for_each(|(block, token)| node.send_world(block, WorldEvent::Timer { token }));
+    node.let_timers_expire(2);
     node.run();
     let rows = node.rows(1);
     assert!(rows[0].contains("maximum statement execution time exceeded"), "{rows:?}");
     assert_eq!(node.query(1, "SELECT 7"), ["7"]);
     node.assert_nothing_left(&"a time limit");
+}
+
+#[test]
+fn a_time_limit_stops_a_lent_query_that_waits_for_a_slot() {
+    let one_borrower = WORK.replace("work={count=2}", "work={count=1}");
+    let mut node = node_of(&one_borrower, NodeConfig::default());
+    node.execute(2, &["SET GLOBAL thread_pool_transactions = 1", "SET GLOBAL thread_pool_stall_limit = 100000000"]);
+    node.open(3, false);
+    node.execute(3, &["USE d"]);
+    node.execute(1, &["SET max_execution_time = 1000"]);
+    let waits = node.sql_counted("admission_waits");
+    node.begin_query(3, GROUPS);
+    assert!(node.step_until_lent());
+    node.begin_query(1, GROUPS);
+    while node.lent() < 2 {
+        assert!(node.step() && !node.is_answered(3), "the first query has its slot");
+    }
+    (0..10).for_each(|_| _ = node.step());
+    node.let_timers_expire(2);
+    while !node.is_answered(1) {
+        assert!(node.step() && !node.is_answered(3), "the limit does not wait for the slot");
+    }
+    let rows = node.rows(1);
+    assert!(rows[0].contains("maximum statement execution time exceeded"), "{rows:?}");
+    node.run();
+    let expected = node.rows(3);
+    assert_eq!(node.sql_counted("admission_waits"), waits + 1, "the query waited for the slot of the other one");
+    node.execute(1, &["SET max_execution_time = 0"]);
+    assert_eq!(node.query(1, GROUPS), expected, "no slot and no place in the queue is lost");
+    node.assert_nothing_left(&"a time limit");
+    assert_eq!((node.resources_held(), node.lent()), (3, 0));
+}
+
+#[test]
+fn a_node_that_is_cut_off_lends_no_query() {
+    let needs_lease = |shared: &Shared| {
+        shared.snapshots.require_lease();
+        shared.snapshots.set_lease(u64::MAX);
+    };
+    let mut node = with_tables(Node::prepared(WORK, lending(NodeConfig::default()), needs_lease));
+    node.query(1, GROUPS);
+    let lent = node.sql_counted("sessions_lent");
+    assert!(lent > 0, "with a lease the session is lent");
+    node.shared.snapshots.set_lease(0);
+    node.begin_query(1, GROUPS);
+    node.run();
+    for _ in 0..7 {
+        assert!(!node.is_answered(1), "the query waits for a lease");
+        node.let_timers_expire(1);
+        node.run();
+        if node.is_answered(1) {
+            break;
+        }
+    }
+    let rows = node.rows(1);
+    assert!(rows[0].contains("does not hear a majority of the voters"), "{rows:?}");
+    for _ in 0..3 {
+        assert_eq!(node.query(1, GROUPS), rows);
+    }
+    assert_eq!(node.sql_counted("sessions_lent"), lent);
+    node.assert_nothing_left(&"a node that is cut off");
 }
 
 #[test]
@@ -308,8 +383,22 @@ fn queries_that_read_the_counts_of_the_statement_before_and_explanations_stay() 
     let before = node.sql_counted("sessions_lent");
     node.query(1, "SELECT 1 / 0");
     assert_eq!(node.query(1, query), expected);
+    node.execute(1, &[&format!("PREPARE counts FROM '{query}'")]);
+    for _ in 0..2 {
+        node.query(1, "SELECT 1 / 0");
+        assert_eq!(node.query(1, "EXECUTE counts"), expected);
+    }
+    // Planned for one execution.
+    node.query(1, "SELECT 1 / 0");
+    assert_eq!(node.query(1, &format!("{query} AND RAND(@@warning_count) < 2")), expected);
     node.query(1, &format!("EXPLAIN {GROUPS}"));
     assert_eq!(node.sql_counted("sessions_lent"), before);
+    // The names alone do not matter.
+    let names = "SELECT 'error_count', COUNT(*) warning_count FROM t JOIN u ON t.k = u.k";
+    node.query(1, names);
+    node.execute(1, &[&format!("PREPARE names FROM '{}'", names.replace('\'', "''"))]);
+    node.query(1, "EXECUTE names");
+    assert_eq!(node.sql_counted("sessions_lent"), before + 2);
 }
 
 #[test]

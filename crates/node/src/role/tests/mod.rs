@@ -38,6 +38,7 @@ mod multi_statement;
 mod own_tables;
 mod server_files;
 mod session_call;
+mod slow_partition;
 mod spill;
 mod statement_digests;
 mod statistics;
@@ -68,12 +69,18 @@ struct Node {
 
 impl Node {
     fn new(thread_config: &str, config: NodeConfig) -> Node {
+        Node::prepared(thread_config, config, |_| {})
+    }
+
+    /// A node whose shared state `prepare` changes before any block exists.
+    fn prepared(thread_config: &str, config: NodeConfig, prepare: fn(&Shared)) -> Node {
         junctor_kernel::invariant::panic_on_failure();
         let parsed = ThreadConfig::parse(thread_config).expect("the configuration is valid");
         let plan = PlacementPlan::from_thread_config(&parsed, &Topology::uniform(4), true).expect("a plan");
         let layout = NodeLayout::from(&plan);
         let config = NodeConfig { total_memory_bytes: Some(64 << 20), ..config };
         let shared = Arc::new(Shared::new(&config, Accounts::with_local_root(), &plan).expect("memory"));
+        prepare(&shared);
         let directory = Arc::new(Directory::new(NODE, &layout).expect("the layout is valid"));
         let loads = Arc::new(LoadBoard::new(layout.threads.len()));
         let mut node = Node {
