@@ -109,6 +109,7 @@ impl SqlBlock {
             if self.engine.look_at_limit(&mut record.session, can_stop, now) {
                 if matches!(record.command, CommandState::AwaitsReadmission) {
                     self.group.cancel_wait(connection);
+                    record.command = CommandState::Running;
                 }
                 self.run_step(connection, turn, Engine::stop_limited);
             }
