@@ -731,7 +731,7 @@ fn refuse_bytes_as_documents(
     }
 }
 
-/// Makes days and times of other tables' columns numbers in BIT columns, as in UPDATE. The parameters are
+/// Makes times of other tables' columns, with or without a day, numbers in BIT columns, as in UPDATE. The parameters are
 /// columns of a query with this header.
 fn store_moments_as_numbers(
     definition: &TableDefinition,
@@ -742,10 +742,7 @@ fn store_moments_as_numbers(
     for (column, parameter) in parameters {
         let position = usize::from(column.0);
         let Some(given) = header.columns.get(usize::from(*parameter)) else { continue };
-        let result = match given.wire_type {
-            wire_type::DATE => ResultType::temporal(Kind::Date, 0),
-            _ => type_of_column(given),
-        };
+        let result = type_of_column(given);
         let is_moment = result.kind.has_day() || result.kind == Kind::Time;
         let is_of_table = !given.org_table.is_empty();
         if is_moment && is_of_table && definition.columns[position].column_type.form() == Form::Bit {
