@@ -17,6 +17,32 @@ SELECT BIT_AND(1 * u), BIT_AND(u * u), BIT_AND(u + u), BIT_AND(u / 1), BIT_AND(u
 SELECT BIT_AND(ABS(u)), BIT_AND(ROUND(u)), BIT_AND(TRUNCATE(u, 0)), BIT_AND(CEIL(u)), BIT_AND(IF(1, u, f)), BIT_AND(IFNULL(u, s)), BIT_AND(-u) FROM u WHERE id = 1;
 SELECT u & -1, u | 0, u ^ 0, u << 0, u >> 0, ~u, BIT_COUNT(u) FROM u ORDER BY id;
 SELECT 18446744073709551615 * f & -1, ~(18446744073709551615 * f), BIT_COUNT(18446744073709551615 * f) FROM u ORDER BY id;
+-- Differences of unsigned decimals are unsigned.
+SELECT BIT_AND(u - f), BIT_OR(u - f), BIT_XOR(u - f) FROM u WHERE id = 2;
+SELECT BIT_OR(f - u), BIT_OR((u - f) + f), BIT_OR(u - s), BIT_OR((u - f) * 1) FROM u WHERE id = 1;
+SELECT BIT_OR(a.u - b.f) FROM u a JOIN u b ON a.id = b.id;
+SET sql_mode = 'NO_UNSIGNED_SUBTRACTION';
+SELECT BIT_AND(u - f) FROM u WHERE id = 2;
+SET sql_mode = DEFAULT;
+-- Times of columns are numbers in a BIT, others are texts.
+CREATE TABLE m (id INT PRIMARY KEY, d DATE, t TIME, dt DATETIME(2), ts TIMESTAMP NULL, y YEAR, b BIT(64));
+INSERT INTO m VALUES (1, '2024-01-02', '10:11:12', '2024-01-02 10:11:12.5', '2024-01-02 10:11:12', 2024, NULL);
+CREATE TABLE b (id INT PRIMARY KEY AUTO_INCREMENT, b BIT(64));
+INSERT INTO b (b) SELECT t FROM m;
+INSERT INTO b (b) SELECT dt FROM m;
+INSERT INTO b (b) SELECT ts FROM m;
+INSERT INTO b (b) SELECT y FROM m;
+INSERT INTO b (b) SELECT m.dt FROM m JOIN m n ON m.id = n.id ORDER BY m.id LIMIT 1;
+INSERT INTO b (b) SELECT CONCAT(t) FROM m;
+INSERT INTO b (b) VALUES (TIME'10:11:12');
+INSERT INTO b (b) VALUES (DATE'2024-01-02');
+SELECT id, b + 0 FROM b ORDER BY id;
+UPDATE m SET b = d;
+SELECT b + 0 FROM m;
+UPDATE m JOIN b ON b.id = 1 SET m.b = m.dt;
+SELECT b + 0 FROM m;
+INSERT INTO b (id, b) SELECT 1, NULL FROM m ON DUPLICATE KEY UPDATE b = m.t;
+SELECT b + 0 FROM b WHERE id = 1;
 SELECT BIT_AND(MAX(u)) OVER () AS m FROM u;
 -- A text of a day alone is no time: NULL, which a NOT NULL column refuses where no mode is strict, too.
 CREATE TABLE n (id INT PRIMARY KEY, a TIME NOT NULL);

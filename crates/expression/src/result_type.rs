@@ -244,7 +244,7 @@ impl ResultType {
     }
 
     /// Whether it is a number whose type is unsigned.
-    pub(crate) fn has_no_sign(&self) -> bool {
+    pub fn has_no_sign(&self) -> bool {
         self.is_unsigned || matches!(self.kind, Kind::UInt | Kind::Bit | Kind::Year)
     }
 

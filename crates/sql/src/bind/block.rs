@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use junctor_expression::{Expression, ResultType};
+use junctor_expression::{Expression, Kind, Node, ResultType};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::{ResultColumn, column_flag};
@@ -25,6 +25,9 @@ const SLOTS_MAX: usize = 16 * 1024;
 pub enum SlotOwner {
     /// A column of a relation, which is named by its number in the space.
     Column(u16, ColumnNumber),
+    /// The instant in a TIMESTAMP column of a relation, as a DATETIME in UTC. The zone of the session may show
+    /// two instants alike.
+    Instant(u16, ColumnNumber),
     /// A value of the outer block's row, as an expression over that row.
     Outer(Expression),
     /// An operator computes the value.
@@ -99,9 +102,20 @@ impl SlotSpace {
         columns.collect()
     }
 
+    /// The slots of instants of a relation, with their columns.
+    pub fn instants_of(&self, relation: u16) -> Vec<(u16, ColumnNumber)> {
+        let owners = self.owners.borrow();
+        let instants = owners.iter().enumerate().filter_map(|(place, owner)| match owner {
+            SlotOwner::Instant(of, column) if *of == relation => Some(((self.first + place) as u16, *column)),
+            _ => None,
+        });
+        instants.collect()
+    }
+
     fn slot_of(&self, owner: &SlotOwner) -> Option<u16> {
         let is_it = |known: &SlotOwner| match (known, owner) {
-            (SlotOwner::Column(left, column), SlotOwner::Column(right, other)) => left == right && column == other,
+            (SlotOwner::Column(left, column), SlotOwner::Column(right, other))
+            | (SlotOwner::Instant(left, column), SlotOwner::Instant(right, other)) => left == right && column == other,
             (SlotOwner::Outer(left), SlotOwner::Outer(right)) => left == right,
             _ => false,
         };
@@ -276,6 +290,34 @@ impl<'a> BlockScope<'a> {
     pub fn names_of(&self, relation: usize) -> Vec<VisibleColumn> {
         let names = self.relations[relation].names().into_iter();
         names.map(|(column, name, is_shown)| VisibleColumn { name, relation, column, is_shown }).collect()
+    }
+
+    /// The instant in a TIMESTAMP column of a stored table, as a DATETIME in UTC; `None` for other values.
+    pub fn instant_of(&self, value: &Expression) -> Result<Option<Expression>> {
+        let Node::Column { index, name } = &value.node else { return Ok(None) };
+        let owner = match self.space.owner(*index) {
+            Some(SlotOwner::Column(relation, column)) if self.is_stored(relation) => {
+                SlotOwner::Instant(relation, column)
+            }
+            Some(SlotOwner::Outer(outer_value)) => match self.outer {
+                Some(outer) => match outer.block.instant_of(&outer_value)? {
+                    Some(instant) => SlotOwner::Outer(instant),
+                    None => return Ok(None),
+                },
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let result = ResultType::temporal(Kind::DateTime, value.result.scale()).with_nullable(true);
+        Ok(Some(Expression::column_of_type(ColumnNumber(self.space.slot_for(owner)?), result, name)))
+    }
+
+    /// Whether a relation is a stored table or a merged view.
+    fn is_stored(&self, relation: u16) -> bool {
+        match self.relations.iter().find(|known| known.id == relation) {
+            Some(known) => !matches!(known.source, RelationSource::Rows { .. }),
+            None => self.shares_rows && self.outer.is_some_and(|outer| outer.block.is_stored(relation)),
+        }
     }
 
     /// A column of the stored table of a relation.

@@ -2,6 +2,7 @@
 
 use junctor_expression::aggregate::AggregateKind;
 use junctor_expression::{Coercibility, CompareOperator, Expression, Kind, ResultType, function};
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::locale::Locale;
 use junctor_model::temporal::Zone;
@@ -64,6 +65,13 @@ impl Binder<'_> {
             return Err(Error::not_supported("a user variable that the statement assigns, here"));
         }
         let mut arguments = self.bind_all(&call.arguments)?;
+        if let [column] = &*arguments
+            && call.name.eq_ignore_ascii_case("UNIX_TIMESTAMP")
+            && let Some(instant) = self.instant_of(column)?
+        {
+            let utc = Expression::constant(Value::Bytes(b"UTC".into()), CollationId::DEFAULT);
+            return self.bind_call(&call.name, vec![instant, utc]);
+        }
         if let Some(chosen) = self.nullif_of_literal(call, &mut arguments)? {
             return Ok(chosen);
         }
@@ -126,7 +134,19 @@ impl Binder<'_> {
                 let moment = instant.map(|(instant, _)| Value::Temporal(Zone::UTC.date_time_of(instant)));
                 Ok(Expression::constant(moment.unwrap_or(Value::Null), self.environment.collation))
             }
-            _ => self.bind_call("AT TIME ZONE", vec![bound]),
+            _ => match self.instant_of(&bound)? {
+                Some(instant) => Ok(instant),
+                None => self.bind_call("AT TIME ZONE", vec![bound]),
+            },
+        }
+    }
+
+    /// The instant in a TIMESTAMP column of a table that the statement joins, as a DATETIME in UTC; `None` for
+    /// other values.
+    fn instant_of(&self, value: &Expression) -> Result<Option<Expression>> {
+        match self.scope.source {
+            RowSource::Block(view) if value.result.kind == Kind::Timestamp => view.block.instant_of(value),
+            _ => Ok(None),
         }
     }
 

@@ -174,6 +174,18 @@ impl NumberRules {
             beyond => least.saturating_add(increment - beyond),
         }
     }
+
+    /// The value behind one that the variable `insert_id` has begun, as MySQL's handler computes it: unlike
+    /// [`Self::aligned`], it heeds an offset above the distance. At the end of the numbers it is the greatest.
+    pub fn after(self, number: u64) -> u64 {
+        let (increment, offset) = (u64::from(self.increment), u64::from(self.offset));
+        if increment <= 1 {
+            return number.saturating_add(1);
+        }
+        let steps = number.wrapping_add(increment).wrapping_sub(offset) / increment;
+        let next = steps.wrapping_mul(increment).wrapping_add(offset);
+        if next > number { next } else { u64::MAX }
+    }
 }
 
 /// The errors and texts of the warnings of planning.

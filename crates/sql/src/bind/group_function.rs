@@ -1,7 +1,7 @@
 //! Aggregates of query blocks with groups.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{ArithmeticOperator, CastTarget, Coercibility, Expression, Kind, ResultType};
+use junctor_expression::{ArithmeticOperator, CastTarget, Coercibility, Expression, Kind, Node, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
@@ -171,6 +171,8 @@ impl Binder<'_> {
                 if arguments.iter().any(|argument| argument.result.is_bytes()) {
                     return Err(Error::not_supported("bit aggregates of binary strings"));
                 }
+                let signed_differences = self.environment.modes.no_unsigned_subtraction;
+                let bits = |value| bits(value, signed_differences);
                 arguments = arguments.into_iter().map(bits).collect::<Result<_>>()?;
                 ResultType::integer(true, 21)
             }
@@ -230,15 +232,32 @@ fn document(function: &str, call: &FunctionCall) -> ast::Expression {
     ast::Expression::call(function, call.arguments.clone())
 }
 
-/// The value as the integer whose bits an aggregate combines.
-fn bits(value: Expression) -> Result<Expression> {
+/// The value as the integer whose bits an aggregate combines. `signed_differences` is the mode
+/// NO_UNSIGNED_SUBTRACTION.
+fn bits(value: Expression, signed_differences: bool) -> Result<Expression> {
     match value.result.kind {
         Kind::String => Expression::call("TEXT BITS", vec![value]),
         // An unsigned number has the bits of all 64.
-        Kind::Decimal if value.result.is_unsigned => {
-            Ok(Expression::cast(CastTarget::Signed, Expression::cast(CastTarget::Unsigned, value)))
+        Kind::Decimal if value.result.is_unsigned => Ok(unsigned_bits(value)),
+        // As in MySQL, a difference of unsigned numbers has their type, and no bits below zero.
+        Kind::Decimal if !signed_differences && is_of_unsigned(&value) => {
+            let zero = Expression::constant(Value::Int(0), CollationId::BINARY);
+            Ok(unsigned_bits(Expression::call("GREATEST", vec![value, zero])?))
         }
         _ => Ok(Expression::cast(CastTarget::Signed, value)),
+    }
+}
+
+fn unsigned_bits(value: Expression) -> Expression {
+    Expression::cast(CastTarget::Signed, Expression::cast(CastTarget::Unsigned, value))
+}
+
+/// Whether a number is unsigned, or computed from unsigned ones.
+fn is_of_unsigned(value: &Expression) -> bool {
+    match &value.node {
+        Node::Arithmetic(ArithmeticOperator::Remainder, operands) => is_of_unsigned(&operands[0]),
+        Node::Arithmetic(_, operands) => operands.iter().all(is_of_unsigned),
+        _ => value.result.has_no_sign(),
     }
 }
 

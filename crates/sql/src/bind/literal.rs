@@ -1,6 +1,6 @@
 //! Binds literals as constants.
 
-use junctor_expression::{Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType};
+use junctor_expression::{CastTarget, Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::decimal::{self, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, NARROW_DIGITS_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -126,6 +126,11 @@ pub(crate) fn compared(
 pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, bound: Expression) -> Expression {
     if column.column_type.form() == Form::Json {
         return bound.for_json_column();
+    }
+    // Another column's moment is a number in a BIT, a computed one its text.
+    let is_moment = bound.result.kind.has_day() || bound.result.kind == Kind::Time;
+    if column.column_type.form() == Form::Bit && is_moment && bound.as_column().is_some() {
+        return Expression::cast(CastTarget::Signed, bound);
     }
     // A text becomes its bytes in a binary column, and bytes become text of the column's character set.
     let bound = match column.column_type.collation() {

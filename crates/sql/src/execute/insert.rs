@@ -26,12 +26,14 @@ use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_in
 use super::context::StatementContext;
 use super::engine::Engine;
 use super::numbers::{
-    AutoIncrementRange, AutoIncrementRequest, InsertId, number_of_column, numbers_exhausted, numbers_of_rows,
+    AutoIncrementRange, AutoIncrementRequest, ForcedNumbers, InsertId, number_of_column, numbers_exhausted,
+    numbers_of_rows,
 };
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
 use super::write::{check_writable, write_options};
+use crate::bind::NumberRules;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::ScannedLiteral;
 use crate::parse::{ParameterNumber, Shape};
@@ -165,11 +167,12 @@ fn send_insert(
     work.scratch.set_value_rules(context.session.variables.value_rules());
     work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let table = plan.table.definition.id;
-    ranges.begin_forced(table, plan.insert_id(context.session), true);
+    if let Some((insert_id, rules)) = plan.insert_id(context.session) {
+        ranges.begin_forced(table, insert_id, (true, Some(rows.count() as u64)), rules);
+    }
     let numbers = HeldNumbers { range: ranges.of(table), prefetch: settings.auto_increment_prefetch };
     let encoded = encode_or_request_numbers(rows, numbers, kept.as_mut(), work, context.turn);
-    let is_encoded = matches!(encoded, Ok(EncodeOutcome::Rows(_)));
-    ranges.end_forced(table, &mut context.session.insert_id, is_encoded);
+    ranges.end_forced(table, &mut context.session.insert_id);
     let numbered = match encoded? {
         EncodeOutcome::NeedsNumbers(request) => {
             return request_numbers(context, plan, input, request).map(|()| Started::Sent);
@@ -204,10 +207,13 @@ pub(super) fn encode_selected_rows(
     work.scratch.set_value_rules(context.session.variables.value_rules());
     work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let table = plan.table.definition.id;
-    ranges.begin_forced(table, plan.insert_id(context.session), first_row == 0);
+    if let Some((insert_id, rules)) = plan.insert_id(context.session) {
+        let rows_of_values = plan.is_values.then_some(plan.rows.len() as u64);
+        ranges.begin_forced(table, insert_id, (first_row == 0, rows_of_values), rules);
+    }
     let numbers = HeldNumbers { range: ranges.of(table), prefetch: settings.auto_increment_prefetch };
     let made = encode_or_request_numbers(rows, numbers, Some(kept), work, context.turn);
-    ranges.end_forced(table, &mut context.session.insert_id, matches!(made, Ok(EncodeOutcome::Rows(_))));
+    ranges.end_forced(table, &mut context.session.insert_id);
     let made = made?;
     if let EncodeOutcome::Rows(_) = made
         && (work.scratch.has_diagnostics() || first_row == 0 && !plan.warnings.is_empty())
@@ -356,14 +362,19 @@ fn encode_rows(
     let mut first_number = 0;
     let mut left_out = 0;
     for row in 0..rows.count() {
+        let forced = range.forced();
         let generated = match encoder.row(rows, row, range) {
             Ok(generated) => generated,
             Err(error) => {
+                range.give_back(forced);
                 leave_out(rows.plan, &error, encoder.scratch).ok_or(error)?;
                 left_out += 1;
                 continue;
             }
         };
+        if let (Some(_), None, Some(auto)) = (forced, generated, rows.plan.auto) {
+            range.pass(encoder.encoded_number(rows.plan, auto), auto.rules);
+        }
         if let (0, Some(number)) = (first_number, generated) {
             first_number = number;
         }
@@ -432,14 +443,11 @@ fn missing_numbers(
             }
         }
     }
-    if let Some(last) = numbers.range.last_forced(needed, auto.rules).filter(|_| needed > 0) {
-        // In MySQL, the values behind such a row follow it.
-        if explicit_max > 0 && numbers.range.last_forced(1, auto.rules).is_some_and(|first| explicit_max >= first) {
-            return Err(Error::not_supported("a value of an AUTO_INCREMENT column above insert_id"));
-        }
+    if let Some(forced) = numbers.range.forced() {
+        let (last, of_table) = forced_numbers(rows, (forced, auto), encoder);
         explicit += needed;
         explicit_max = explicit_max.max(if last <= auto.number_max { last } else { 0 });
-        needed = 0;
+        needed = of_table;
     }
     let hidden = if auto.hidden_key.is_some() { explicit } else { 0 };
     let needed = numbers_of_rows(needed, auto.rules).saturating_add(hidden);
@@ -451,14 +459,34 @@ fn missing_numbers(
     Ok(numbers.range.missing(needed, explicit_max, numbers.prefetch))
 }
 
-impl InsertPlan {
-    /// The variable `insert_id`, which does not concern hidden keys.
-    #[inline]
-    fn insert_id(&self, session: &Session) -> InsertId {
-        match self.auto {
-            Some(auto) if !auto.is_hidden => session.insert_id,
-            _ => InsertId::default(),
+/// The last value from that of the variable `insert_id` on that the rows need, and the number of the table's
+/// own values behind them.
+#[cold]
+fn forced_numbers(
+    rows: &Rows<'_>,
+    (mut forced, auto): (ForcedNumbers, AutoColumn),
+    encoder: &mut RowEncoder<'_>,
+) -> (u64, u64) {
+    let (mut last, mut of_table) = (0, 0);
+    for row in 0..rows.count() {
+        match encoder.explicit_number(rows, row, auto) {
+            Ok(Some(number)) => forced.pass(number, auto.rules),
+            Ok(None) => match forced.take(auto.rules) {
+                Some(number) => last = number,
+                None => of_table += 1,
+            },
+            Err(_) => {}
         }
+    }
+    (last, of_table)
+}
+
+impl InsertPlan {
+    /// The variable `insert_id`, if it is set, and the rules of the numbers. It does not concern hidden keys.
+    #[inline]
+    fn insert_id(&self, session: &Session) -> Option<(InsertId, NumberRules)> {
+        let auto = self.auto.filter(|auto| !auto.is_hidden)?;
+        (session.insert_id.first != 0).then_some((session.insert_id, auto.rules))
     }
 }
 
@@ -578,6 +606,12 @@ impl RowEncoder<'_> {
         }
         let zero = auto.rules.keeps_zero.then_some(0);
         Ok(number_of(target.convert(value, self.scratch)?).or(zero))
+    }
+
+    /// The number in the AUTO_INCREMENT column of the row that has been encoded.
+    #[cold]
+    fn encoded_number(&self, plan: &InsertPlan, auto: AutoColumn) -> u64 {
+        number_of(RowView::new(&plan.table.row_format, self.image).column(auto.index)).unwrap_or(0)
     }
 
     /// Collects the parameters of one row for the expressions that read them.

@@ -40,8 +40,39 @@ pub(super) struct AutoIncrementRange {
     known: u64,
     /// The greatest explicit value.
     explicit: u64,
-    /// The next value of the rows that are being encoded, if SET insert_id has named it.
-    forced: Option<u64>,
+    /// The values of the rows that are being encoded, if SET insert_id has named the first one.
+    forced: Option<ForcedNumbers>,
+}
+
+/// The values that a statement generates from that of the variable `insert_id` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ForcedNumbers {
+    first: u64,
+    /// The next value; 0 if none has been generated.
+    next: u64,
+    /// As in MySQL, the table's own values follow from here on: behind as many values as the statement has
+    /// rows. A statement whose rows are not known before never gets there.
+    end: u64,
+}
+
+impl ForcedNumbers {
+    /// Takes the next value; `None` if the table's own values follow.
+    pub(super) fn take(&mut self, rules: NumberRules) -> Option<u64> {
+        let number = match self.next {
+            0 => self.first,
+            next if next >= self.end => return None,
+            next => next,
+        };
+        self.next = rules.after(number);
+        Some(number)
+    }
+
+    /// A row has this explicit value. The values behind it follow it.
+    pub(super) fn pass(&mut self, explicit: u64, rules: NumberRules) {
+        if self.next != 0 && explicit >= self.next {
+            self.next = rules.after(explicit);
+        }
+    }
 }
 
 /// The variable `insert_id`: the first value that the next INSERT generates.
@@ -54,11 +85,13 @@ pub(crate) struct InsertId {
 }
 
 impl InsertId {
-    /// The next value of a statement. `is_first` says whether no earlier rows of it are encoded: a statement
-    /// may start again.
-    fn forced(self, is_first: bool) -> Option<u64> {
-        let next = if is_first || self.next == 0 { self.first } else { self.next };
-        (self.first != 0).then_some(next)
+    /// The values of a statement that has so many rows, if it is known. `is_first` says whether no earlier
+    /// rows of it are encoded: a statement may start again.
+    fn forced(self, is_first: bool, rows: Option<u64>, rules: NumberRules) -> ForcedNumbers {
+        let next = if is_first { 0 } else { self.next };
+        let increment = u64::from(rules.increment.max(1));
+        let end = rows.map_or(u64::MAX, |rows| self.first.saturating_add(rows.saturating_mul(increment)));
+        ForcedNumbers { first: self.first, next, end }
     }
 
     /// The variable applies to one statement that generates values.
@@ -131,23 +164,27 @@ impl AutoIncrementRanges {
         self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
     }
 
-    /// Makes a table's next values those of the variable `insert_id`, if it is set, while rows are encoded.
-    #[inline]
-    pub(super) fn begin_forced(&mut self, table: TableId, insert_id: InsertId, is_first: bool) {
-        if insert_id.first != 0 {
-            self.of(table).forced = insert_id.forced(is_first);
-        }
+    /// Makes a table's next values those of the variable `insert_id`, which is set, while rows are encoded.
+    /// `is_first` and `rows` are those of [`InsertId::forced`].
+    #[cold]
+    pub(super) fn begin_forced(
+        &mut self,
+        table: TableId,
+        insert_id: InsertId,
+        (is_first, rows): (bool, Option<u64>),
+        rules: NumberRules,
+    ) {
+        self.of(table).forced = Some(insert_id.forced(is_first, rows, rules));
     }
 
-    /// Ends what [`Self::begin_forced`] has begun. `is_encoded` says whether the rows are encoded.
+    /// Ends what [`Self::begin_forced`] has begun, also after an error: as in MySQL, values that were generated
+    /// are used up.
     #[inline]
-    pub(super) fn end_forced(&mut self, table: TableId, insert_id: &mut InsertId, is_encoded: bool) {
+    pub(super) fn end_forced(&mut self, table: TableId, insert_id: &mut InsertId) {
         if insert_id.first != 0
-            && let Some(next) = self.of(table).forced.take()
-            && is_encoded
-            && next != insert_id.first
+            && let Some(forced) = self.of(table).forced.take()
         {
-            insert_id.next = next;
+            insert_id.next = forced.next;
         }
     }
 
@@ -208,10 +245,24 @@ impl AutoIncrementRange {
 }
 
 impl AutoIncrementRange {
-    /// The last of `count` values from that of the variable `insert_id` on; `None` if it is not set.
-    pub(super) fn last_forced(&self, count: u64, rules: NumberRules) -> Option<u64> {
-        let distance = count.saturating_sub(1).saturating_mul(rules.increment.into());
-        self.forced.map(|first| first.saturating_add(distance))
+    /// The values of the rows that are being encoded, if SET insert_id has named the first one.
+    #[inline]
+    pub(super) fn forced(&self) -> Option<ForcedNumbers> {
+        self.forced
+    }
+
+    /// A row has this explicit value. It has no meaning for the table's own values.
+    #[cold]
+    pub(super) fn pass(&mut self, explicit: u64, rules: NumberRules) {
+        if let Some(forced) = &mut self.forced {
+            forced.pass(explicit, rules);
+        }
+    }
+
+    /// Goes back to the values before a row that is not inserted.
+    #[cold]
+    pub(super) fn give_back(&mut self, forced: Option<ForcedNumbers>) {
+        self.forced = forced;
     }
 }
 
@@ -219,12 +270,10 @@ impl AutoIncrementRange {
 pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
     let rules = auto.map_or_else(NumberRules::default, |auto| auto.rules);
-    if let (Some(number), Some(_)) = (range.forced, auto) {
-        if number > number_max {
-            return Err(numbers_exhausted());
-        }
-        range.forced = Some(number.saturating_add(u64::from(rules.increment)));
-        return Ok(number);
+    if let (Some(forced), Some(_)) = (&mut range.forced, auto)
+        && let Some(number) = forced.take(rules)
+    {
+        return if number > number_max { Err(numbers_exhausted()) } else { Ok(number) };
     }
     let number = rules.aligned(range.next);
     if number >= range.end || number > number_max {
@@ -325,6 +374,26 @@ mod tests {
             numbers.extend([(); 2].map(|()| next_number(&mut range, Some(auto)).expect("there are numbers")));
         }
         assert_eq!(numbers, [5, 15, 25, 35, 45, 55]);
+    }
+
+    #[test]
+    fn values_from_insert_id_on_follow_explicit_ones_and_end_behind_the_number_of_rows() {
+        let rules = NumberRules { keeps_zero: false, increment: 10, offset: 5 };
+        assert_eq!([1, 4, 5, 44, 45, u64::MAX].map(|number| rules.after(number)), [5, 5, 15, 45, 55, u64::MAX]);
+        assert_eq!(NumberRules::default().after(7), 8);
+        let insert_id = InsertId { first: 44, next: 0 };
+        let mut forced = insert_id.forced(true, Some(3), rules);
+        forced.pass(100, rules);
+        assert_eq!(forced.take(rules), Some(44), "an explicit value before the first does not move it");
+        forced.pass(50, rules);
+        assert_eq!(forced.take(rules), Some(55));
+        forced.pass(64, rules);
+        assert_eq!(forced.take(rules), Some(65), "a value below the next one does not move it");
+        forced.pass(74, rules);
+        assert_eq!(forced.take(rules), None, "the values of three rows end before 74");
+        let mut of_query = InsertId { next: 55, ..insert_id }.forced(false, None, rules);
+        of_query.pass(1000, rules);
+        assert_eq!(of_query.take(rules), Some(1005));
     }
 
     #[test]

@@ -187,6 +187,8 @@ pub(crate) struct QueryAttributes(pub Vec<QueryAttribute>);
 #[derive(Debug)]
 pub(crate) struct HintedVariables {
     pub before: SessionVariables,
+    /// The variable `insert_id` before the statement, if a hint has set it.
+    pub insert_id: Option<InsertId>,
     /// The numbers and texts of the warnings of the hints.
     pub warnings: Vec<Note>,
 }
@@ -528,6 +530,7 @@ impl Session {
     pub(crate) fn end_hinted(&mut self) {
         if let Some(hinted) = self.hinted.take() {
             self.variables.restore(hinted.before);
+            self.insert_id = hinted.insert_id.unwrap_or(self.insert_id);
         }
     }
 

@@ -7,6 +7,7 @@ use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{ParametersBuilder, Scratch};
 use junctor_gateway::PartitionInputs;
 use junctor_gateway::threads::Time;
+use junctor_model::collation::CollationId;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
@@ -347,6 +348,9 @@ pub(crate) struct Workspace {
     /// The parameters of the statement that starts.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
+    /// The texts of EXECUTE ... USING whose collation is not that of the connection, by the numbers of their
+    /// parameters; empty for other statements.
+    pub parameter_collations: Vec<(u16, CollationId)>,
     /// The literals of the statement that is being planned, as tagged values.
     pub planning_values: Vec<u8>,
     /// The parameters of the prepared statement that is being planned for an execution, as tagged values.

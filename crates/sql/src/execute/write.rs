@@ -362,9 +362,9 @@ fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: InsertedNumbe
     let mut last_insert_id = context.session.insert_id_argument.unwrap_or(answer_number);
     if first_number != 0 {
         context.session.last_insert_id = first_number;
-        context.session.insert_id.end_statement();
         last_insert_id = first_number;
     }
+    context.session.insert_id.end_statement();
     finish_ok(context, ChangeCounts { affected_rows: rows, last_insert_id, has_info: true })
 }
 

@@ -17,6 +17,15 @@ pub(crate) struct SessionValue {
     pub is_pattern: bool,
     /// Whether it is the time at which the statement regards rows as expired.
     pub is_statement_time: bool,
+    /// Whether it is the number of warnings or of errors of the statement before.
+    pub is_of_diagnostics: bool,
+}
+
+impl SessionValue {
+    /// A value of which nothing else is known.
+    pub fn of(expression: Expression) -> SessionValue {
+        SessionValue { expression, is_pattern: false, is_statement_time: false, is_of_diagnostics: false }
+    }
 }
 
 /// Whether an expression becomes an implicit parameter.
@@ -233,7 +242,7 @@ impl Lifter<'_> {
         let expression = std::mem::replace(value, Expression::Parameter(ordinal));
         match known {
             Some(position) => self.lifted[position].is_pattern |= is_pattern,
-            None => self.lifted.push(SessionValue { expression, is_pattern, is_statement_time: false }),
+            None => self.lifted.push(SessionValue { is_pattern, ..SessionValue::of(expression) }),
         }
     }
 

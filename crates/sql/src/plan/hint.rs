@@ -42,11 +42,12 @@ const WITHOUT_EFFECT: [&str; 23] = [
 ];
 
 /// The variables of SET_VAR that the session sets for the statement.
-pub const STATEMENT_VARIABLES: [&str; 10] = [
+pub const STATEMENT_VARIABLES: [&str; 11] = [
     "auto_increment_increment",
     "auto_increment_offset",
     "cte_max_recursion_depth",
     "foreign_key_checks",
+    "insert_id",
     "lock_wait_timeout",
     "max_error_count",
     "sql_mode",

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_expression::{Coercibility, Expression, Node, Parameters, ResultType, Scratch};
+use junctor_expression::{CastTarget, Coercibility, Expression, Kind, Node, Parameters, ResultType, Scratch};
 use junctor_model::access::Privilege;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -20,6 +20,7 @@ use junctor_signals::row_expressions::RowExpressions;
 
 use super::Plan;
 use super::change::{foreign_keys, unique_entries};
+use super::compute::type_of_column;
 use super::conflict::{Conflict, InsertTarget, KeyLock, PlannedConflict, plan_conflict};
 use super::insert_query::{Extracted, extract};
 use super::insert_view::through_view;
@@ -323,6 +324,7 @@ fn plan_insert_into(
         let mut row = row_of_parameters(definition, &parameters, omitted, (&defaults, mode), &mut warnings)?;
         if let Some(selected) = &selected {
             refuse_bytes_as_documents(definition, &parameters, selected.plan.header(), &mut row);
+            store_moments_as_numbers(definition, &parameters, selected.plan.header(), &mut row);
         }
         rows.push(row);
     } else if let Some(load) = &load {
@@ -725,6 +727,27 @@ fn refuse_bytes_as_documents(
             let result = ResultType::string(CollationId::BINARY, Coercibility::Implicit, given.length);
             let value = Expression::parameter_of_type(*parameter, result.with_nullable(true));
             row[position] = InsertValue::Computed(value.for_json_column());
+        }
+    }
+}
+
+/// Makes times of other tables' columns, with or without a day, numbers in BIT columns, as in UPDATE. The
+/// parameters are columns of a query with this header.
+fn store_moments_as_numbers(
+    definition: &TableDefinition,
+    parameters: &[(ColumnNumber, u16)],
+    header: &ResultHeader,
+    row: &mut [InsertValue],
+) {
+    for (column, parameter) in parameters {
+        let position = usize::from(column.0);
+        let Some(given) = header.columns.get(usize::from(*parameter)) else { continue };
+        let result = type_of_column(given);
+        let is_moment = result.kind.has_day() || result.kind == Kind::Time;
+        let is_of_table = !given.org_table.is_empty();
+        if is_moment && is_of_table && definition.columns[position].column_type.form() == Form::Bit {
+            let value = Expression::parameter_of_type(*parameter, result.with_nullable(true));
+            row[position] = InsertValue::Computed(Expression::cast(CastTarget::Signed, value));
         }
     }
 }

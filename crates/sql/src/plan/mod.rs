@@ -38,7 +38,7 @@ mod virtual_table;
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
 pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
 pub use change::{ChangeKind, ChangePlan, OrderedChange, UniqueKeyChange, row_key_columns};
-pub use compute::{ComputePlan, ComputeSource, MakeRow, type_of_column};
+pub use compute::{ComputePlan, ComputeSource, MakeRow};
 pub use conflict::{Conflict, KeyLock};
 pub use digest::DigestNumber;
 pub(crate) use digest::{DigestKey, PlanWork, PreparedDigest, WORK_COUNTS};

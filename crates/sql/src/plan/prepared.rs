@@ -49,6 +49,22 @@ impl PreparedStatement {
         self.kinds.split_at(self.kinds.len() - self.session_values.len())
     }
 
+    fn without_plan(&self) -> Arc<PreparedStatement> {
+        Arc::new(PreparedStatement {
+            source: Arc::clone(&self.source),
+            statement: Arc::clone(&self.statement),
+            session_values: Arc::clone(&self.session_values),
+            text: self.text.clone(),
+            plan: None,
+            kinds: self.kinds.clone(),
+            digest: self.digest.clone(),
+            dictionary_version: AtomicU64::new(self.dictionary_version.load(Ordering::Relaxed)),
+            database: self.database.clone(),
+            deprecations: Arc::clone(&self.deprecations),
+            ..*self
+        })
+    }
+
     /// Whether it has optimizer hints. A plan of another kind means that it has none.
     #[inline]
     pub fn has_hints(&self) -> bool {
@@ -117,22 +133,20 @@ impl PreparedStatements {
         self.forget(Plan::is_by_statistics);
     }
 
+    /// Takes the plan of a statement away, so that its next execution looks for another one.
+    pub fn forget_plan(&mut self, id: u32) {
+        if let Ok(position) = self.position(id)
+            && self.0[position].1.plan.is_some()
+        {
+            let statement = &mut self.0[position].1;
+            *statement = statement.without_plan();
+        }
+    }
+
     fn forget(&mut self, is_old: impl Fn(&Plan) -> bool) {
         for (_, statement) in &mut self.0 {
             if statement.plan.as_ref().is_some_and(&is_old) {
-                *statement = Arc::new(PreparedStatement {
-                    source: Arc::clone(&statement.source),
-                    statement: Arc::clone(&statement.statement),
-                    session_values: Arc::clone(&statement.session_values),
-                    text: statement.text.clone(),
-                    plan: None,
-                    kinds: statement.kinds.clone(),
-                    digest: statement.digest.clone(),
-                    dictionary_version: AtomicU64::new(statement.dictionary_version.load(Ordering::Relaxed)),
-                    database: statement.database.clone(),
-                    deprecations: Arc::clone(&statement.deprecations),
-                    ..**statement
-                });
+                *statement = statement.without_plan();
             }
         }
     }

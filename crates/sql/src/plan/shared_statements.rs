@@ -11,7 +11,6 @@ use junctor_model::schema::Dictionary;
 
 use super::Plan;
 use super::prepared::PreparedStatement;
-use crate::bind::ParameterKind;
 
 /// Number of sets; a power of two.
 const SETS: usize = 256;
@@ -68,12 +67,12 @@ impl Default for SharedStatements {
 }
 
 impl SharedStatements {
-    /// The statement with this key whose plan is correct for the kinds of parameters, which the closure
+    /// The statement with this key whose plan is correct for the kinds of its parameters, which the closure
     /// checks. A statement whose table has changed is dropped and not returned.
     pub(crate) fn get(
         &mut self,
         key: &StatementKey<'_>,
-        kinds: impl Fn(&[ParameterKind]) -> bool,
+        has_kinds: impl Fn(&PreparedStatement) -> bool,
         dictionary: &Dictionary,
     ) -> Option<Arc<PreparedStatement>> {
         if key.text.len() > SHARED_BYTES_MAX {
@@ -83,7 +82,7 @@ impl SharedStatements {
         let set = set_of(key);
         for slot in &mut self.entries[set..set + SET_ENTRIES] {
             let Some(entry) = slot else { continue };
-            if !key.is_of(&entry.statement) || !kinds(&entry.statement.kinds) {
+            if !key.is_of(&entry.statement) || !has_kinds(&entry.statement) {
                 continue;
             }
             if !entry.statement.is_current(dictionary) {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_gateway::invariant;
-use junctor_model::error::Result;
+use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
 
 use super::compute::ComputeSource;
@@ -51,14 +50,15 @@ pub(super) fn plan_shown_query(
         false => plan_query(environment, &query.select, find_virtual),
     };
     let Planned { mut plan, is_volatile } = planned?;
-    plan.become_shown(query.columns);
+    plan.become_shown(query.columns).ok_or_else(|| Error::not_supported("SHOW of a stored table"))?;
     Ok(Some(Planned { plan, is_volatile }))
 }
 
 impl QueryPlan {
-    /// The plan answers SHOW, with these columns if there are any.
-    fn become_shown(&mut self, columns: Option<Vec<ResultColumn>>) {
-        let changed = match self {
+    /// The plan answers SHOW, with these columns if there are any. `None` if it is not a plan of its own that
+    /// reads virtual tables.
+    fn become_shown(&mut self, columns: Option<Vec<ResultColumn>>) -> Option<()> {
+        match self {
             QueryPlan::Compute(plan) => Arc::get_mut(plan).map(|plan| {
                 plan.is_shown = true;
                 if let Some(columns) = columns {
@@ -73,9 +73,6 @@ impl QueryPlan {
                 }
             }),
             QueryPlan::Select(_) => None,
-        };
-        if changed.is_none() {
-            invariant::fail("SHOW reads virtual tables, by a plan of its own", format_args!("{self:?}"));
         }
     }
 }

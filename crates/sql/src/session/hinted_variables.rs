@@ -6,8 +6,8 @@ use junctor_model::user_value::UserValue;
 use junctor_model::value::Value;
 
 use super::facts::StatementFacts;
-use crate::execute::{HintedVariables, StatementContext};
-use crate::mysql_catalog::variable::{Note, SessionVariables, SetSituation, set};
+use crate::execute::{HintedVariables, InsertId, StatementContext};
+use crate::mysql_catalog::variable::{SessionVariables, SetEffects, SetSituation, set};
 use crate::parse::expression::{Expression, Literal, StringLiteral};
 use crate::parse::hint::{HintKind, HintValue};
 use crate::parse::statement::{SetItem, Statement};
@@ -31,7 +31,8 @@ impl StatementContext<'_, '_> {
             let known = STATEMENT_VARIABLES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
             let Some(name) = known else { continue };
             let hinted = hinted.get_or_insert_with(|| {
-                Box::new(HintedVariables { before: self.session.variables.clone(), warnings: Vec::new() })
+                let before = self.session.variables.clone();
+                Box::new(HintedVariables { before, insert_id: None, warnings: Vec::new() })
             });
             if names.contains(&name) {
                 let text = format!("Hint SET_VAR({name}={value}) is ignored as conflicting/duplicated");
@@ -40,9 +41,13 @@ impl StatementContext<'_, '_> {
             }
             names.push(name);
             match self.with_hinted(name, value) {
-                Ok((variables, notes)) => {
+                Ok((variables, effects)) => {
                     self.session.variables = variables;
-                    hinted.warnings.extend(notes);
+                    hinted.warnings.extend(effects.notes);
+                    if let Some(first) = effects.insert_id {
+                        hinted.insert_id = Some(self.session.insert_id);
+                        self.session.insert_id = InsertId { first, next: 0 };
+                    }
                 }
                 Err(error) => hinted.warnings.push((error.code.errno(), error.message)),
             }
@@ -50,8 +55,8 @@ impl StatementContext<'_, '_> {
         self.session.hinted = hinted;
     }
 
-    /// The variables of the session with another value of one, and the warnings of its assignment.
-    fn with_hinted(&self, name: &str, value: &HintValue) -> Result<(SessionVariables, Vec<Note>)> {
+    /// The variables of the session with another value of one, and the other effects of its assignment.
+    fn with_hinted(&self, name: &str, value: &HintValue) -> Result<(SessionVariables, SetEffects)> {
         let literal = match value {
             HintValue::Number(number) => Literal::Integer((*number).into()),
             HintValue::Text(text) => {
@@ -75,6 +80,6 @@ impl StatementContext<'_, '_> {
             };
             Ok(UserValue::new(value, CollationId::DEFAULT))
         })?;
-        Ok((variables, effects.notes))
+        Ok((variables, effects))
     }
 }

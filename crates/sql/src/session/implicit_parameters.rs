@@ -10,7 +10,7 @@ use super::facts::StatementFacts;
 use super::lock_calls::is_lock_call;
 use crate::bind::{ParameterKind, PatternPrefix};
 use crate::execute::{Engine, StatementContext};
-use crate::mysql_catalog::variable::{counts_diagnostics, evaluate_session_expression, session_value_type};
+use crate::mysql_catalog::variable::{counts_diagnostics, evaluate_session_expression, evaluate_typed};
 use crate::parse::limit::PARAMETERS_MAX;
 use crate::parse::query::FromItem;
 use crate::parse::session_value::{Lifting, SessionValue, lift_session_values};
@@ -35,7 +35,7 @@ impl StatementContext<'_, '_> {
         }
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
-        let lifted = lift_session_values(statement, first, &|expression| match evaluate_session_expression(
+        let mut lifted = lift_session_values(statement, first, &|expression| match evaluate_session_expression(
             expression,
             &session_context,
         ) {
@@ -46,6 +46,9 @@ impl StatementContext<'_, '_> {
             Ok(None) => Lifting::Operands,
             Err(_) => Lifting::Nothing,
         });
+        for value in &mut lifted {
+            value.is_of_diagnostics = counts_diagnostics(&value.expression);
+        }
         let owner = self.session.temporary_owner();
         with_statement_time(statement, (first, lifted), &|name| {
             let database = name.database.as_deref().or(database);
@@ -99,7 +102,7 @@ fn with_statement_time(
 ) -> Vec<SessionValue> {
     let has_room = (first.0 as usize).saturating_add(lifted.len()) < PARAMETERS_MAX as usize;
     if has_room && names_table(statement, expires) {
-        let value = SessionValue { expression: statement_time(), is_pattern: false, is_statement_time: true };
+        let value = SessionValue { is_statement_time: true, ..SessionValue::of(statement_time()) };
         match lifted.iter_mut().find(|known| known.expression == value.expression) {
             Some(known) => known.is_statement_time = true,
             None => lifted.push(value),
@@ -142,15 +145,15 @@ impl StatementFacts<'_, '_> {
             return Ok(());
         }
         let session_context = self.session_context();
-        for SessionValue { expression, is_pattern, is_statement_time } in session_values {
-            let value = evaluate_session_expression(expression, &session_context)?;
-            let value = value.ok_or_else(|| Error::not_supported("this variable"))?;
-            let mut kind = ParameterKind::exactly(session_value_type(expression, &value, session_context.variables));
+        for SessionValue { expression, is_pattern, is_statement_time, is_of_diagnostics } in session_values {
+            let found = evaluate_typed(expression, &session_context)?;
+            let (value, result) = found.ok_or_else(|| Error::not_supported("this variable"))?;
+            let mut kind = ParameterKind::exactly(result);
             if let (Value::Bytes(pattern), true) = (&value, *is_pattern) {
                 kind.prefix = PatternPrefix::of(pattern);
             }
             kind.is_statement_time = *is_statement_time && matches!(value, Value::Temporal(_));
-            kind.is_of_diagnostics = counts_diagnostics(expression);
+            kind.is_of_diagnostics = *is_of_diagnostics;
             kinds.push(kind);
             values.push(value);
         }

@@ -1,8 +1,10 @@
 //! PREPARE, EXECUTE and DEALLOCATE PREPARE: prepared statements that text statements name.
 
 use junctor_expression::ParametersBuilder;
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::value::Value;
+use junctor_model::user_value::UserValue;
+use junctor_model::value::{Value, ValueRef};
 
 use super::PreparedExecution;
 use super::command::answer;
@@ -43,10 +45,12 @@ impl StatementContext<'_, '_> {
                 Some(answer(self, outcome))
             }
             Statement::Execute { name, using } => Some(match self.execution_of(name, using) {
-                Ok((statement, mut parameters)) => self.execute_prepared(
-                    PreparedExecution { statement, parameters: &mut parameters, wants_cursor: false },
-                    input,
-                ),
+                Ok((statement, mut parameters)) => {
+                    let execution = PreparedExecution { statement, parameters: &mut parameters, wants_cursor: false };
+                    let progress = self.execute_prepared(execution, input);
+                    self.engine.work.parameter_collations.clear();
+                    progress
+                }
                 Err(error) => {
                     self.session.clear_diagnostics();
                     fail(self, &error)
@@ -81,22 +85,45 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// The number of the statement, and the values of the variables as its parameters.
-    fn execution_of(&self, name: &str, using: &[String]) -> Result<(u32, Vec<u8>)> {
+    /// The number of the statement, and the values of the variables as its parameters. Their collations are in
+    /// the workspace.
+    fn execution_of(&mut self, name: &str, using: &[String]) -> Result<(u32, Vec<u8>)> {
         let known = self.session.named_statements.get(name.to_lowercase().as_str()).copied();
         let count = known.and_then(|id| self.engine.parameter_count(self.session, id));
         let (Some(id), Some(count)) = (known, count) else { return Err(unknown_statement(name, "EXECUTE")) };
         if using.len() != usize::from(count) {
             return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
         }
+        let variables = &self.session.variables;
+        let connection = variables.collation_connection;
+        let collations = &mut self.engine.work.parameter_collations;
+        collations.clear();
         let mut builder = ParametersBuilder::new();
-        for variable in using {
-            builder.push(self.session.variables.user_variable(variable).as_ref());
+        for (variable, ordinal) in using.iter().zip(0..) {
+            let value = variables.user_value(variable);
+            builder.push(value.map_or(ValueRef::Null, |found| found.value.as_ref()));
+            let collation = value.map_or(connection, |found| parameter_collation(found, connection));
+            if collation != connection {
+                collations.push((ordinal, collation));
+            }
         }
         let mut parameters = Vec::new();
         builder.append_to(&mut parameters)?;
+        if !self.engine.work.parameter_collations.is_empty() {
+            // A plan of the session's own statement is executed without a look at collations.
+            self.session.statements.forget_plan(id);
+        }
         Ok((id, parameters))
     }
+}
+
+/// The collation of a variable's text as a parameter. A text in another character set than the connection's is
+/// converted to that one, as in MySQL.
+fn parameter_collation(value: &UserValue, connection: CollationId) -> CollationId {
+    let is_text = matches!(value.value, Value::Bytes(_));
+    let keeps_bytes = value.collation == CollationId::BINARY || connection == CollationId::BINARY;
+    let keeps_own = keeps_bytes || value.collation.character_set() == connection.character_set();
+    if is_text && keeps_own { value.collation } else { connection }
 }
 
 /// Error 1243.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use junctor_expression::{Kind, Parameters};
+use junctor_expression::{Coercibility, Kind, Parameters, ResultType};
 use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::ValueRef;
@@ -40,6 +40,8 @@ const STATEMENT_BYTES: usize = 2048;
 const STATEMENT_BYTES_PER_TEXT_BYTE: usize = 96;
 /// The assumed kind of a parameter that has had no value yet.
 const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
+/// Length of the type of a text that is a parameter, in characters.
+const PARAMETER_CHARACTERS: u32 = 65_535;
 /// Maximum length of the text kept for SHOW PROCESSLIST, in bytes.
 const SHOWN_BYTES_MAX: usize = 4096;
 
@@ -89,7 +91,7 @@ impl StatementContext<'_, '_> {
         self.session.seed = self.turn.random.word();
         let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
         let dictionary = &self.engine.gateway.catalog().dictionary;
-        let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND || kind.exact.is_some());
+        let is_unbound = |statement: &PreparedStatement| statement.split_kinds().0.iter().all(|kind| *kind == UNBOUND);
         if let Some(statement) = self.engine.shared_statements.get(&key, is_unbound, dictionary) {
             let plan = statement.plan.clone();
             self.session.warn_of(&statement.deprecations);
@@ -255,7 +257,14 @@ impl StatementContext<'_, '_> {
             let kind = if kind.kind == Kind::Null { before } else { kind };
             // Only plans with LIKE patterns depend on whether a string begins with a wildcard.
             let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
-            self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
+            self.engine.work.kinds.push(ParameterKind { prefix, exact: None, ..kind });
+        }
+        let work = &mut self.engine.work;
+        for (ordinal, collation) in &work.parameter_collations {
+            if let Some(kind) = work.kinds.get_mut(usize::from(*ordinal)) {
+                let text = ResultType::string(*collation, Coercibility::Coercible, PARAMETER_CHARACTERS);
+                kind.exact = Some(text.with_nullable(true));
+            }
         }
     }
 
@@ -286,7 +295,8 @@ impl StatementContext<'_, '_> {
             return fail(self, &error);
         }
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
-        let has_kinds = |kinds: &[ParameterKind]| serve_all(kinds, &self.engine.work.kinds);
+        let has_kinds = |known: &PreparedStatement| serve_all(&known.kinds, &self.engine.work.kinds);
+        let has_own_collations = !self.engine.work.parameter_collations.is_empty();
         let dictionary = &self.engine.gateway.catalog().dictionary;
         let is_shared = settings == prepared.parsed_with;
         if is_shared
@@ -294,7 +304,9 @@ impl StatementContext<'_, '_> {
             && let Some(plan) = known.plan.clone()
             && !is_outdated(&plan)
         {
-            self.session.statements.insert(id, known);
+            if !has_own_collations {
+                self.session.statements.insert(id, known);
+            }
             self.session.clear_diagnostics();
             return self.execute_plan(&plan, input);
         }
@@ -351,7 +363,9 @@ impl StatementContext<'_, '_> {
                     if is_shared {
                         self.engine.shared_statements.put(&key, &statement);
                     }
-                    self.session.statements.insert(id, statement);
+                    if !has_own_collations {
+                        self.session.statements.insert(id, statement);
+                    }
                 }
                 self.execute_plan(&plan, input)
             }

@@ -13,8 +13,8 @@ use junctor_model::value::{Value, ValueRef};
 use super::facts::StatementFacts;
 use crate::mysql_catalog::show::{
     CatalogQuery, ShowContext, TableStatistics, ThreadStatus, WantedTables, catalog_query, cpustat_rows,
-    cpustat_window, digest_table, may_have_query, reported_rows, sending_row, status_table, thread_block_rows,
-    thread_rows, thread_status_rows, virtual_columns, virtual_fields, virtual_table,
+    cpustat_window, digest_table, has_query, reported_rows, sending_row, status_table, thread_block_rows, thread_rows,
+    thread_status_rows, virtual_columns, virtual_fields, virtual_table,
 };
 use crate::parse::Statement;
 use crate::plan::{ComputeSource, NameValue, ShownQuery, VirtualRead, VirtualTables};
@@ -42,7 +42,7 @@ impl VirtualTables for StatementFacts<'_, '_> {
     }
 
     fn shown_query(&self, statement: &Statement) -> Result<Option<ShownQuery>> {
-        if !may_have_query(statement) {
+        if !has_query(statement) {
             return Ok(None);
         }
         let rights = self.engine.rights_for(self.session);

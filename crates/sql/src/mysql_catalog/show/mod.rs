@@ -49,7 +49,7 @@ pub use layout::{Field, FieldKind, VirtualTable};
 pub use performance_schema::{SUMMARY_BY_DIGEST, digest_table};
 pub use reported_rows::reported_rows;
 pub use sending_rows::sending_row;
-pub use shown_query::{CatalogQuery, catalog_query, may_have_query};
+pub use shown_query::{CatalogQuery, catalog_query, has_query};
 pub use statistics_snapshot::StatisticsSnapshot;
 pub use thread_rows::{cpustat_rows, cpustat_window, thread_block_rows};
 pub use type_text::column_type_text;

@@ -3,6 +3,7 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
+use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::row_encoding::ResultColumn;
 
 use super::answer::{unknown_table, virtual_table_names};
@@ -28,9 +29,32 @@ pub struct CatalogQuery {
     pub is_of_table: bool,
 }
 
-/// Whether a statement may have a query.
-pub fn may_have_query(statement: &Statement) -> bool {
-    matches!(statement, Statement::Show(_) | Statement::Describe(_))
+/// Whether a statement has a query, unless it is an error.
+pub fn has_query(statement: &Statement) -> bool {
+    match statement {
+        Statement::Describe(_) => true,
+        Statement::Show(show) => matches!(
+            **show,
+            Show::Databases { .. }
+                | Show::Tables { .. }
+                | Show::TableStatus { .. }
+                | Show::Columns { .. }
+                | Show::Index { .. }
+                | Show::Variables { .. }
+                | Show::Status { .. }
+                | Show::CharacterSet { .. }
+                | Show::Collation { .. }
+                | Show::Engines
+                | Show::Plugins
+                | Show::ProcessList { .. }
+                | Show::OpenTables { .. }
+                | Show::Triggers { .. }
+                | Show::Events { .. }
+                | Show::ProcedureStatus { .. }
+                | Show::FunctionStatus { .. }
+        ),
+        _ => false,
+    }
 }
 
 /// The query that answers SHOW or DESCRIBE; `None` if no virtual table has the rows.
@@ -230,11 +254,12 @@ impl<'s> Parts<'s> {
                     self.layout.columns[..self.width].iter().map(|(field, _)| format!("`{}`", field.name)).collect();
                 let names = names.join(", ");
                 let (order, sorted) = match order_by {
-                    Some(column) => (format!(", {column} AS `order`"), " ORDER BY `order`"),
+                    Some(column) => (format!(", {column}"), " ORDER BY 1"),
                     None => (String::new(), ""),
                 };
                 let inner = format!("SELECT {items}{order} FROM {from}{conditions}");
                 let mut select = select_of(&format!("SELECT {names} FROM ({inner}) AS `shown`{sorted}"))?;
+                name_order(&mut select);
                 select.filter = Some(condition.clone());
                 select
             }
@@ -285,6 +310,19 @@ fn name_first(select: &mut Select, name: &str) {
     }
     if let Some(SelectItem::Expression { alias, .. }) = select.projection.first_mut() {
         *alias = Some(name.to_owned());
+    }
+}
+
+/// Names the column by which a query sorts the rows of the query in its FROM, the last one there. WHERE cannot
+/// have such a name, because it is too long.
+fn name_order(select: &mut Select) {
+    let name = "order".repeat(IDENTIFIER_CHARACTERS_MAX);
+    if let (Some(FromItem::Derived(derived)), Some(order)) = (&mut select.from, select.order_by.first_mut())
+        && let DerivedSource::Select(inner) = &mut derived.source
+        && let Some(SelectItem::Expression { alias, .. }) = inner.projection.last_mut()
+    {
+        *alias = Some(name.clone());
+        order.expression = Expression::Column(Box::new(ColumnReference { database: None, table: None, name }));
     }
 }
 

@@ -195,6 +195,7 @@ impl VirtualTables for Provider<'_> {
 
     fn shown_query(&self, statement: &Statement) -> Result<Option<ShownQuery>> {
         let query = self.world.with(|facts| catalog_query(statement, facts))?;
+        assert_eq!(has_query(statement), query.is_some(), "{statement:?}");
         Ok(query.map(|CatalogQuery { select, columns, is_of_table }| ShownQuery {
             select,
             columns,

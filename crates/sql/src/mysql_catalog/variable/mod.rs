@@ -29,7 +29,9 @@ pub use high_priority::HighPriorityMode;
 pub(crate) use read::shown_value;
 pub use read::{VariableSource, counts_diagnostics, persisted_rows, read_variable, variable_rows, variable_sources};
 pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};
-pub use session_expression::{QueryAttribute, SessionContext, evaluate_session_expression, session_value_type};
+pub use session_expression::{
+    QueryAttribute, SessionContext, evaluate_session_expression, evaluate_typed, session_value_type,
+};
 pub use sql_mode::SqlMode;
 pub use table::TABLE;
 pub use user::{USER_VARIABLES_BYTES_MAX, USER_VARIABLES_MAX, UserVariables};

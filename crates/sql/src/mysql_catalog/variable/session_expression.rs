@@ -104,6 +104,25 @@ pub fn evaluate_session_expression(expression: &Expression, facts: &SessionConte
     }
 }
 
+/// As [`evaluate_session_expression`], with the type of the value.
+///
+/// # Errors
+/// The errors of [`evaluate_session_expression`].
+pub fn evaluate_typed(expression: &Expression, facts: &SessionContext<'_>) -> Result<Option<(Value, ResultType)>> {
+    let connection = facts.variables.collation_connection;
+    if let Expression::UserVariable(name) = expression {
+        let found = facts.variables.user_value(name);
+        let value = found.map_or(Value::Null, |found| found.value.clone());
+        let result = type_in(expression, &value, found.map_or(connection, |found| found.collation));
+        return Ok(Some((value, result)));
+    }
+    let value = evaluate_session_expression(expression, facts)?;
+    Ok(value.map(|value| {
+        let result = type_in(expression, &value, connection);
+        (value, result)
+    }))
+}
+
 /// The type of a session expression with this value. The type depends on the expression and the kind of the
 /// value, not on the value's digits or length, so that executions with other values have the same type. A
 /// decimal keeps its number of digits after the decimal point. A text has the collation of its user variable,
@@ -113,7 +132,11 @@ pub fn session_value_type(expression: &Expression, value: &Value, variables: &Se
         Expression::UserVariable(name) => variables.user_value(name),
         _ => None,
     };
-    let collation = user_value.map_or(variables.collation_connection, |found| found.collation);
+    type_in(expression, value, user_value.map_or(variables.collation_connection, |found| found.collation))
+}
+
+/// As [`session_value_type`], for a text in this collation.
+fn type_in(expression: &Expression, value: &Value, collation: CollationId) -> ResultType {
     if is_call(expression, &["LOAD_FILE"]) {
         // The type does not depend on the content, which is not known before the file is read.
         return ResultType::string(CollationId::BINARY, Coercibility::Coercible, FILE_LENGTH).with_nullable(true);

@@ -44,7 +44,10 @@ impl Parser<'_> {
             partitioning: None,
             select: None,
         };
-        let opens_query = self.next_is_word(Keyword::Select) || self.next_is_word(Keyword::With);
+        let opens_query = matches!(
+            self.next.kind,
+            TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Table | Keyword::Values)
+        );
         if self.current.kind == TokenKind::Open && self.next.kind != TokenKind::Open && !opens_query {
             self.advance();
             self.table_item(&mut table)?;

@@ -329,11 +329,11 @@ impl<'a> Parser<'a> {
         [ahead.next_token().kind, ahead.next_token().kind, ahead.next_token().kind]
     }
 
-    /// Whether `first` accepts the token after the brackets that begin at `next`, and `after` accepts the
+    /// Whether `first` accepts the two tokens after the brackets that begin at `next`, and `after` accepts the
     /// token that follows each of them. The answer is kept, so that nested brackets are read once.
     pub(super) fn inner_brackets_hold(
         &self,
-        first: impl Fn(TokenKind) -> bool,
+        first: impl Fn(TokenKind, TokenKind) -> bool,
         after: impl Fn(TokenKind) -> bool,
     ) -> bool {
         let mut ahead = self.lexer;
@@ -343,7 +343,8 @@ impl<'a> Parser<'a> {
             depth += 1;
             token = ahead.next_token();
         }
-        if !first(token.kind) {
+        let mut behind = ahead;
+        if !first(token.kind, behind.next_token().kind) {
             return false;
         }
         let start = token.start;

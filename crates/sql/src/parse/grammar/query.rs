@@ -64,7 +64,11 @@ impl Parser<'_> {
     /// Consumes ANY, SOME or ALL before a query in brackets. Returns whether it is ALL.
     pub(super) fn quantifier(&mut self) -> Option<bool> {
         let is_before_query = self.next.kind == TokenKind::Open
-            && matches!(self.peek_three()[0], TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Table));
+            && matches!(
+                self.peek_three(),
+                [TokenKind::Open | TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Table), ..]
+                    | [TokenKind::Keyword(Keyword::Values), TokenKind::Keyword(Keyword::Row), _]
+            );
         match is_before_query {
             true => {
                 let keyword = self.accept_any(&[Keyword::Any, Keyword::Some, Keyword::All])?;
@@ -162,14 +166,18 @@ impl Parser<'_> {
     /// ORDER BY, LIMIT, INTO and locks after a query. A query in brackets that has some of its own becomes a
     /// derived table.
     fn with_last_clauses(&mut self, mut select: Select) -> Parse<Select> {
-        let has_clauses =
-            matches!(self.word(), Some(Keyword::Order | Keyword::Limit | Keyword::For | Keyword::Lock | Keyword::Into));
         if select.is_bracketed {
-            if !has_clauses {
-                return Ok(select);
-            }
-            if matches!(self.word(), Some(Keyword::For | Keyword::Lock)) {
-                return self.unsupported("locks after a query in brackets");
+            match self.word() {
+                // They are the locks of the query in the brackets, before its own.
+                Some(Keyword::For | Keyword::Lock) => {
+                    select.is_bracketed = false;
+                    let own = std::mem::take(&mut select.locks);
+                    self.locking_clauses(&mut select)?;
+                    select.locks.extend(own);
+                    return Ok(select);
+                }
+                Some(Keyword::Order | Keyword::Limit | Keyword::Into) => {}
+                _ => return Ok(select),
             }
             select.is_bracketed = false;
             let is_plain = select.order_by.is_empty() && select.limit.is_none() && select.into.is_none();
@@ -180,11 +188,15 @@ impl Parser<'_> {
         select.order_by = self.order_by()?;
         select.limit = self.limit()?;
         self.parse_into(&mut select)?;
+        self.locking_clauses(&mut select)?;
+        Ok(select)
+    }
+
+    fn locking_clauses(&mut self, select: &mut Select) -> Parse<()> {
         while let Some(locks) = self.locking_clause()? {
             select.locks.push(locks);
         }
-        self.parse_into(&mut select)?;
-        Ok(select)
+        self.parse_into(select)
     }
 
     /// `WITH [RECURSIVE] name [(columns)] AS (query), ...`
@@ -368,13 +380,23 @@ impl Parser<'_> {
         self.current.kind == TokenKind::Open
             && self.next.kind == TokenKind::Open
             && self.inner_brackets_hold(
-                |first| matches!(first, TokenKind::Keyword(Keyword::Select | Keyword::With)),
+                |first, second| match first {
+                    TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Table) => true,
+                    TokenKind::Keyword(Keyword::Values) => second == TokenKind::Keyword(Keyword::Row),
+                    _ => false,
+                },
                 |after| {
                     matches!(
                         after,
                         TokenKind::Close
                             | TokenKind::Keyword(
-                                Keyword::Union | Keyword::Except | Keyword::Intersect | Keyword::Order | Keyword::Limit
+                                Keyword::Union
+                                    | Keyword::Except
+                                    | Keyword::Intersect
+                                    | Keyword::Order
+                                    | Keyword::Limit
+                                    | Keyword::For
+                                    | Keyword::Lock
                             )
                     )
                 },

@@ -59,6 +59,9 @@ fn brackets_of_any_depth_hold_a_query_or_a_join() {
         "SELECT * FROM (((SELECT 1 UNION SELECT 2) UNION SELECT 3) INTERSECT (SELECT 3)) x",
         "SELECT * FROM ((((SELECT 1)) ORDER BY 1) LIMIT 1) x",
         "SELECT * FROM t, LATERAL (((SELECT 1) UNION SELECT 2) UNION SELECT 3) x",
+        "SELECT * FROM ((TABLE t)) x",
+        "SELECT * FROM (((VALUES ROW(1)))) x",
+        "SELECT * FROM ((SELECT 1) FOR UPDATE) x",
     ] {
         let from = select(text).from.expect("a table");
         assert!(!matches!(from, FromItem::Table(_)), "{text}");
@@ -70,6 +73,10 @@ fn brackets_of_any_depth_hold_a_query_or_a_join() {
         "SELECT a IN (((SELECT 1)) + 1, 2)",
         "SELECT (((SELECT 1 UNION SELECT 2) EXCEPT SELECT 1) LIMIT 1)",
         "SELECT (((SELECT 1)) + 1)",
+        "SELECT ((TABLE t)), ((VALUES ROW(1))), ((TABLE t) + 1)",
+        "SELECT 1 = ANY ((TABLE t)), 1 = ALL (VALUES ROW(1))",
+        "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = ((VALUES(a)))",
+        "CREATE TABLE t ((TABLE u))",
     ] {
         statement(text);
     }
@@ -81,6 +88,17 @@ fn brackets_of_any_depth_hold_a_query_or_a_join() {
     ] {
         assert!(parse(text.as_bytes()).is_err(), "{text}");
     }
+}
+
+#[test]
+fn locks_behind_brackets_are_those_of_the_query() {
+    let (share, update) = ("FOR SHARE", "FOR UPDATE");
+    let exclusive = |text: &str| select(text).locks.iter().map(|locks| locks.clause.exclusive).collect::<Vec<_>>();
+    assert_eq!(exclusive(&format!("(SELECT a FROM t) {update}")), [true]);
+    assert_eq!(exclusive("((SELECT a FROM t) LOCK IN SHARE MODE)"), [false]);
+    assert_eq!(exclusive(&format!("((SELECT a FROM t {share}) {update})")), [true, false]);
+    let limited = select(&format!("(SELECT a FROM t ORDER BY a LIMIT 1) {update}"));
+    assert!(limited.limit.is_some() && limited.order_by.len() == 1 && limited.locks.len() == 1);
 }
 
 #[test]

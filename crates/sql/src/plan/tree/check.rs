@@ -102,7 +102,7 @@ impl GroupCheck<'_> {
 
     fn member(&self, value: &Expression) -> Option<Member> {
         match self.space.owner(value.as_column()?)? {
-            SlotOwner::Column(relation, column) => Some((relation, column)),
+            SlotOwner::Column(relation, column) | SlotOwner::Instant(relation, column) => Some((relation, column)),
             _ => None,
         }
     }

@@ -635,7 +635,10 @@ impl<'j> Joins<'j> {
             }
             None => right.node,
         };
-        let slots = |relation: &u16| self.block.space.columns_of(*relation).into_iter().map(|(slot, _)| slot);
+        let slots = |relation: &u16| {
+            let space = self.block.space;
+            space.columns_of(*relation).into_iter().chain(space.instants_of(*relation)).map(|(slot, _)| slot)
+        };
         let mut right_slots: Vec<u16> = right.relations.iter().flat_map(slots).chain(right.computed).collect();
         let mut key_filter = None;
         if lookup.is_none() && matches!(form, JoinForm::Inner | JoinForm::Semi) && !self.clauses.keeps_order {

@@ -16,7 +16,7 @@ pub(super) fn relations_of(expression: &Expression, space: &SlotSpace) -> Option
         is_computed |= matches!(&inner.node, Node::Call(function, _) if function.is_stateful());
         if let Some(slot) = inner.as_column() {
             match space.owner(slot) {
-                Some(SlotOwner::Column(relation, _)) => {
+                Some(SlotOwner::Column(relation, _) | SlotOwner::Instant(relation, _)) => {
                     relations.insert(relation);
                 }
                 Some(SlotOwner::Outer(_)) => {}

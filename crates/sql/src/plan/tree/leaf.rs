@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Node, ParametersBuilder};
+use junctor_gateway::invariant;
 use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
-use junctor_model::schema::TableLayout;
+use junctor_model::schema::{TableDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{Projection, SortKey};
 
@@ -81,7 +82,10 @@ impl Localised<'_> {
                     };
                     Some(Expression::column(column, definition, name))
                 }
-                SlotOwner::Column(..) | SlotOwner::Outer(_) | SlotOwner::Computed => {
+                SlotOwner::Instant(relation, column) if self.of.is_none_or(|of| of == relation) => {
+                    Some(instant(&self.layout.definition, column))
+                }
+                SlotOwner::Column(..) | SlotOwner::Instant(..) | SlotOwner::Outer(_) | SlotOwner::Computed => {
                     let known = self.parameters.iter().position(|known| known == inner);
                     let place = known.unwrap_or_else(|| {
                         self.parameters.push(inner.clone());
@@ -93,6 +97,15 @@ impl Localised<'_> {
             }
         });
         value
+    }
+}
+
+/// The instant in a TIMESTAMP column, as a DATETIME in UTC.
+fn instant(definition: &TableDefinition, column: ColumnNumber) -> Expression {
+    let own = &definition.columns[usize::from(column.0)];
+    match Expression::call("AT TIME ZONE", vec![Expression::column(column, own, &own.name)]) {
+        Ok(instant) => instant,
+        Err(error) => invariant::fail("every TIMESTAMP has an instant", format_args!("{error}")),
     }
 }
 
@@ -202,6 +215,16 @@ impl TreePlanner<'_> {
             request.projection.columns.push(ResultColumn::of_table(definition, *column));
         }
         let mut slots: Vec<Option<u16>> = columns.iter().map(|(slot, _)| Some(*slot)).collect();
+        // The column of an instant has a slot, too.
+        let relation = columns.first().and_then(|(slot, _)| space.owner(ColumnNumber(*slot)));
+        if let Some(SlotOwner::Column(relation, _)) = relation {
+            for (slot, column) in space.instants_of(relation) {
+                let value = instant(definition, column);
+                request.projection.columns.push(value.result.result_column(""));
+                request.projection.values.push(value);
+                slots.push(Some(slot));
+            }
+        }
         if slots.is_empty() {
             let one = Expression::constant(Value::Int(1), self.environment.collation);
             request.projection.columns.push(one.result.result_column("1"));

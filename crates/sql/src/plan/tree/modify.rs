@@ -542,7 +542,7 @@ fn check_order(found: &[BoundTarget<'_>], space: &SlotSpace) -> Result<()> {
         let mut reads = false;
         assignment.value.visit(&mut |inner| {
             let owner = inner.as_column().and_then(|slot| space.owner(slot));
-            reads |= matches!(owner, Some(SlotOwner::Column(_, column)) if set.contains(&column));
+            reads |= matches!(owner, Some(SlotOwner::Column(_, column) | SlotOwner::Instant(_, column)) if set.contains(&column));
         });
         if reads && assignment.value.is_stateful() {
             let what = "a user variable that SET assigns, beside a column which SET has changed";
@@ -566,7 +566,7 @@ fn check_subqueries(found: &[BoundTarget<'_>], applies: &Applies, space: &SlotSp
                 let mut reads = false;
                 outer.visit(&mut |inner| {
                     if let Node::Column { index, .. } = inner.node
-                        && let Some(SlotOwner::Column(_, column)) = space.owner(index)
+                        && let Some(SlotOwner::Column(_, column) | SlotOwner::Instant(_, column)) = space.owner(index)
                     {
                         reads |= set.contains(&column);
                     }

@@ -357,7 +357,7 @@ impl ApplyPlan {
             value.visit(&mut |inner| {
                 let owner = inner.as_column().and_then(|slot| space.owner(slot));
                 relations.extend(owner.and_then(|owner| match owner {
-                    SlotOwner::Column(relation, _) => Some(relation),
+                    SlotOwner::Column(relation, _) | SlotOwner::Instant(relation, _) => Some(relation),
                     _ => None,
                 }));
             });

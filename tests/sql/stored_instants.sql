@@ -1,0 +1,30 @@
+-- UNIX_TIMESTAMP and AT TIME ZONE of a TIMESTAMP column are the stored instant, in queries of several tables, too.
+-- not recorded: MariaDB has no AT TIME ZONE.
+CREATE DATABASE cli_instants;
+USE cli_instants;
+CREATE TABLE t (id INT PRIMARY KEY, ts TIMESTAMP(1) NULL, n INT);
+CREATE TABLE u (id INT PRIMARY KEY, ts TIMESTAMP NULL, x BIGINT);
+SET time_zone = '+00:00';
+INSERT INTO t VALUES (1, '2024-10-27 00:30:00.5', 1), (2, '2024-10-27 01:30:00.5', 2), (3, NULL, 3), (4, '2024-07-01 00:00:00', 4);
+INSERT INTO u VALUES (1, '2024-10-27 00:30:00', 0), (2, '2024-10-27 01:30:00', 0), (3, '2024-01-01 00:00:00', 0);
+SET time_zone = 'Europe/Berlin';
+SELECT id, ts, UNIX_TIMESTAMP(ts) AS u FROM t ORDER BY id;
+SELECT t.id, t.ts, UNIX_TIMESTAMP(t.ts) AS a, u.ts AS us, UNIX_TIMESTAMP(u.ts) AS b FROM t LEFT JOIN u ON t.id = u.id ORDER BY t.id;
+SELECT t.id, u.id AS other FROM t JOIN u ON FLOOR(UNIX_TIMESTAMP(t.ts)) = UNIX_TIMESTAMP(u.ts) ORDER BY t.id;
+SELECT t.id FROM t JOIN u ON t.id = u.id WHERE UNIX_TIMESTAMP(u.ts) = 1729992600 AND UNIX_TIMESTAMP(t.ts) > 1;
+SELECT t.id, CAST(t.ts AT TIME ZONE 'UTC' AS DATETIME(1)) AS utc FROM t JOIN u ON t.id = u.id ORDER BY t.id;
+SELECT t.id, (SELECT UNIX_TIMESTAMP(t.ts)) AS own, (SELECT MAX(UNIX_TIMESTAMP(u.ts)) FROM u WHERE u.id = t.id) AS most FROM t ORDER BY t.id;
+SELECT id FROM u WHERE EXISTS (SELECT * FROM t WHERE UNIX_TIMESTAMP(t.ts) - 0.5 = UNIX_TIMESTAMP(u.ts)) ORDER BY id;
+SELECT UNIX_TIMESTAMP(ts) AS u, COUNT(*) FROM t GROUP BY UNIX_TIMESTAMP(ts) ORDER BY u;
+SELECT SUM(UNIX_TIMESTAMP(t.ts)), MIN(UNIX_TIMESTAMP(u.ts)) FROM t JOIN u ON t.id = u.id;
+SELECT t.id, UNIX_TIMESTAMP(ts) AS u FROM t GROUP BY id ORDER BY UNIX_TIMESTAMP(ts), id;
+SELECT id, UNIX_TIMESTAMP(ts) AS u, ROW_NUMBER() OVER (ORDER BY UNIX_TIMESTAMP(ts), id) AS r FROM t ORDER BY id;
+SELECT UNIX_TIMESTAMP(ts) FROM t WHERE id = 2 UNION SELECT UNIX_TIMESTAMP(ts) FROM u WHERE id = 2;
+CREATE VIEW v AS SELECT id AS i, ts AS at FROM t;
+SELECT v.i, UNIX_TIMESTAMP(v.at) AS u FROM v JOIN u ON v.i = u.id ORDER BY v.i;
+UPDATE t JOIN u ON t.id = u.id SET u.x = UNIX_TIMESTAMP(t.ts), t.n = UNIX_TIMESTAMP(t.ts) - UNIX_TIMESTAMP(u.ts);
+SELECT u.x, t.n FROM t JOIN u ON t.id = u.id ORDER BY t.id;
+PREPARE p FROM 'SELECT UNIX_TIMESTAMP(t.ts) AS u FROM t JOIN u ON t.id = u.id WHERE t.id = ?';
+SET @i = 2;
+EXECUTE p USING @i;
+DROP DATABASE cli_instants;
