@@ -355,6 +355,16 @@ def double_encoded(found):
     return own != other and own.decode("cp1252", "replace") == other.decode("utf-8", "replace")
 
 
+def time_into_bits(found, statement, ours, theirs):
+    """A day or time of a column that a write stores in a BIT column: its number in MySQL, its text in MariaDB."""
+    kinds = statement.types() if is_write(statement) else set()
+    if not any(kind.startswith("BIT") for kind in kinds) or not any(kind.startswith(("DATE", "TIME")) for kind in kinds):
+        return False
+    if kind_of(found) == "value":
+        return bool(re.search(r"theirs b'-?\d+[-:]\d\d[-:]\d\d", found))
+    return 1406 in numbers_of(ours) ^ numbers_of(theirs)
+
+
 def bits_of_set(found, statement, ours, theirs):
     """A text that is a number beyond the members of a SET."""
     is_set = any(kind.startswith("SET(") for kind in statement.types()) or " SET(" in statement.text()
@@ -1642,6 +1652,7 @@ EXCUSES = [
     ("a zero date is stored from a function only if sql_mode allows it", lambda f, s, o, t: is_write(s) and o.number == 1292 and s.names() & CHOICES),
     ("a DATETIME that is rounded beyond the year 9999 is the zero date", lambda f, s, o, t: f.startswith("value") and "b'0000-00-00 00:00:00" in f and "theirs b'9999-12-31" in f),
     ("a text is a number, not bytes, where it is compared with BIT", lambda f, s, o, t: "bit" in s.families() and kind_of(f) in ("value", "rows") and "'" in s.text()),
+    ("a day or time of a column is a number where BIT stores it, a text in MariaDB", time_into_bits),
     ("BIT(64) is unsigned as a double", of(DEVIATIONS | {"SIGN", "CAST DOUBLE", "CAST FLOAT", "ABS", "RADIANS", "DEGREES", "ATAN", "ATAN2", "SIN", "COS", "TAN", "COT", "POW", "POWER", "EXP", "ACOS", "ASIN"}, lambda f, s, o, t: has_wide_bit(s) and (f.startswith("value") or t.number == 1690) and s.names() & {*DEVIATIONS, "SIGN", "CAST DOUBLE", "CAST FLOAT", "ABS", "RADIANS", "DEGREES", "ATAN", "ATAN2", "SIN", "COS", "TAN", "COT", "POW", "POWER", "EXP", "ACOS", "ASIN"})),
     ("ROUND and TRUNCATE have at most 30 decimals in MySQL, 38 in MariaDB, also in the type", lambda f, s, o, t: s.names() & {"ROUND", "TRUNCATE"} and bool(re.match(r"decimals: newdecimal\(\d+,30\), theirs \(\d+,3[1-8]\)", f))),
     ("TRUNCATE and ROUND to NULL places keep the type", lambda f, s, o, t: s.names() & {"ROUND", "TRUNCATE"} and f == "type: newdecimal, theirs double"),

@@ -25,8 +25,8 @@ const SLOTS_MAX: usize = 16 * 1024;
 pub enum SlotOwner {
     /// A column of a relation, which is named by its number in the space.
     Column(u16, ColumnNumber),
-    /// The instant in a TIMESTAMP column of a relation, as a DATETIME in UTC. The zone of the session may show
-    /// two instants alike.
+    /// The instant in a TIMESTAMP column of a relation, as a DATETIME in UTC. The zone of the session may
+    /// show two instants alike.
     Instant(u16, ColumnNumber),
     /// A value of the outer block's row, as an expression over that row.
     Outer(Expression),

@@ -141,8 +141,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The instant in a TIMESTAMP column of a table that the statement joins, as a DATETIME in UTC; `None` for
-    /// other values.
+    /// The instant in a TIMESTAMP column of a table that the statement joins, as a DATETIME in UTC; `None`
+    /// for other values.
     fn instant_of(&self, value: &Expression) -> Result<Option<Expression>> {
         match self.scope.source {
             RowSource::Block(view) if value.result.kind == Kind::Timestamp => view.block.instant_of(value),

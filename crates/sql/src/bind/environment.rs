@@ -176,7 +176,8 @@ impl NumberRules {
     }
 
     /// The value behind one that the variable `insert_id` has begun, as MySQL's handler computes it: unlike
-    /// [`Self::aligned`], it heeds an offset above the distance. At the end of the numbers it is the greatest.
+    /// [`Self::aligned`], it heeds an offset above the distance. At the end of the numbers it is the
+    /// greatest.
     pub fn after(self, number: u64) -> u64 {
         let (increment, offset) = (u64::from(self.increment), u64::from(self.offset));
         if increment <= 1 {

@@ -177,8 +177,8 @@ impl AutoIncrementRanges {
         self.of(table).forced = Some(insert_id.forced(is_first, rows, rules));
     }
 
-    /// Ends what [`Self::begin_forced`] has begun, also after an error: as in MySQL, values that were generated
-    /// are used up.
+    /// Ends what [`Self::begin_forced`] has begun, also after an error: as in MySQL, values that were
+    /// generated are used up.
     #[inline]
     pub(super) fn end_forced(&mut self, table: TableId, insert_id: &mut InsertId) {
         if insert_id.first != 0

@@ -85,8 +85,8 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// The number of the statement, and the values of the variables as its parameters. Their collations are in
-    /// the workspace.
+    /// The number of the statement, and the values of the variables as its parameters. Their collations are
+    /// in the workspace.
     fn execution_of(&mut self, name: &str, using: &[String]) -> Result<(u32, Vec<u8>)> {
         let known = self.session.named_statements.get(name.to_lowercase().as_str()).copied();
         let count = known.and_then(|id| self.engine.parameter_count(self.session, id));
@@ -117,8 +117,8 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// The collation of a variable's text as a parameter. A text in another character set than the connection's is
-/// converted to that one, as in MySQL.
+/// The collation of a variable's text as a parameter. A text in another character set than the connection's
+/// is converted to that one, as in MySQL.
 fn parameter_collation(value: &UserValue, connection: CollationId) -> CollationId {
     let is_text = matches!(value.value, Value::Bytes(_));
     let keeps_bytes = value.collation == CollationId::BINARY || connection == CollationId::BINARY;

@@ -313,8 +313,8 @@ fn name_first(select: &mut Select, name: &str) {
     }
 }
 
-/// Names the column by which a query sorts the rows of the query in its FROM, the last one there. WHERE cannot
-/// have such a name, because it is too long.
+/// Names the column by which a query sorts the rows of the query in its FROM, the last one there. WHERE
+/// cannot have such a name, because it is too long.
 fn name_order(select: &mut Select) {
     let name = "order".repeat(IDENTIFIER_CHARACTERS_MAX);
     if let (Some(FromItem::Derived(derived)), Some(order)) = (&mut select.from, select.order_by.first_mut())

@@ -329,8 +329,8 @@ impl<'a> Parser<'a> {
         [ahead.next_token().kind, ahead.next_token().kind, ahead.next_token().kind]
     }
 
-    /// Whether `first` accepts the two tokens after the brackets that begin at `next`, and `after` accepts the
-    /// token that follows each of them. The answer is kept, so that nested brackets are read once.
+    /// Whether `first` accepts the two tokens after the brackets that begin at `next`, and `after` accepts
+    /// the token that follows each of them. The answer is kept, so that nested brackets are read once.
     pub(super) fn inner_brackets_hold(
         &self,
         first: impl Fn(TokenKind, TokenKind) -> bool,
