@@ -362,7 +362,7 @@ def time_into_bits(found, statement, ours, theirs):
         return False
     if kind_of(found) == "value":
         return bool(re.search(r"theirs b'-?\d+[-:]\d\d[-:]\d\d", found))
-    return 1406 in numbers_of(ours) ^ numbers_of(theirs)
+    return bool((numbers_of(ours) ^ numbers_of(theirs)) & {1264, 1406})
 
 
 def bits_of_set(found, statement, ours, theirs):
