@@ -471,7 +471,7 @@ fn continue_read(context: &mut StatementContext<'_, '_>, state: &mut ReadState) 
     if state.awaits_room {
         return Progress::MoreOutput;
     }
-    context.engine.gateway.continue_read(state.operation, context.turn);
+    context.engine.gateway.continue_read(state.operation, &context.session.transaction, context.turn);
     Progress::Waiting
 }
 
