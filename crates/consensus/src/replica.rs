@@ -515,8 +515,8 @@ impl Replica {
             self.node.mut_store().hard_state = state.clone();
         }
         let entries = ready.take_committed_entries();
-        // A restarted voter counts votes by the sets of voters that it knows to be committed. By an older set,
-        // voters that were replaced would count as lost.
+        // A restarted voter counts votes by the sets of voters that it knows to be committed. By an older
+        // set, voters that were replaced would count as lost.
         if entries.iter().any(changes_voters) {
             change.hard_state = Some(self.node.store().hard_state.clone());
         }
