@@ -507,11 +507,18 @@ impl Replica {
         let mut change = Change { entries: ready.take_entries(), ..Change::default() };
         if let Some(state) = ready.hs() {
             let old = &self.node.store().hard_state;
-            // A restarted voter learns the commit index from the leader, but it is never below a snapshot's.
+            // A restarted voter learns the commit index from the leader, but it is never below that of a
+            // snapshot or of a change of the voters.
             if (old.term, old.vote) != (state.term, state.vote) || !ready.snapshot().is_empty() {
                 change.hard_state = Some(state.clone());
             }
             self.node.mut_store().hard_state = state.clone();
+        }
+        let entries = ready.take_committed_entries();
+        // A restarted voter counts votes by the sets of voters that it knows to be committed. By an older
+        // set, voters that were replaced would count as lost.
+        if entries.iter().any(changes_voters) {
+            change.hard_state = Some(self.node.store().hard_state.clone());
         }
         if !ready.snapshot().is_empty() {
             change.snapshot = Some(ready.snapshot().clone());
@@ -525,7 +532,6 @@ impl Replica {
         let is_write = output.write.is_some();
         let (free, messages) = ready.take_persisted_messages().into_iter().partition(promises_nothing);
         self.sendable.extend::<Vec<Message>>(free);
-        let entries = ready.take_committed_entries();
         self.node.advance_append_async(ready);
         self.unwritten.push_back(Unwritten { number, is_write, messages });
         if !is_write && self.unwritten.iter().all(|unwritten| !unwritten.is_write) {
@@ -624,6 +630,10 @@ fn promises_nothing(message: &Message) -> bool {
     let kind = message.get_msg_type();
     use raft::eraftpb::MessageType::{MsgHeartbeatResponse, MsgRequestPreVote, MsgRequestPreVoteResponse};
     matches!(kind, MsgHeartbeatResponse | MsgRequestPreVote | MsgRequestPreVoteResponse)
+}
+
+fn changes_voters(entry: &Entry) -> bool {
+    matches!(entry.get_entry_type(), EntryType::EntryConfChange | EntryType::EntryConfChangeV2)
 }
 
 fn appended(entry: &Entry) -> Appended {

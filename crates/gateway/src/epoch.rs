@@ -234,6 +234,15 @@ impl Gateway {
         Err(lost_with_node())
     }
 
+    /// Ends the transaction of a read that has failed because its writes are lost with a node.
+    #[cold]
+    pub fn lose_transaction(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
+        if transaction.id.is_some() {
+            transaction.ended = true;
+            self.order_rollback(transaction, turn);
+        }
+    }
+
     /// The replica that serves reads of this node: its own one if there is one, or that of its host.
     #[inline]
     pub(crate) fn reader(&self, partition: PartitionId) -> Option<Address> {

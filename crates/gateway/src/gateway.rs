@@ -993,14 +993,18 @@ fn take_parts(inputs: &mut PartitionInputs) -> Parts {
 mod tests {
     use junctor_kernel::simulated::Delivery;
     use junctor_kernel::{NodeId, NodeLayout};
-    use junctor_model::id::TransactionId;
+    use junctor_model::id::{ColumnNumber, IndexId, RowId, TransactionId};
+    use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+    use junctor_model::types::DataType;
+    use junctor_signals::program::{Access, Output, ReadProgram};
+    use junctor_signals::read_rows::{BookedCost, Resume};
     use junctor_signals::start_epoch::{BeginEpoch, BeginEpochReply};
     use junctor_signals::{MainSignal, Signal};
     use junctor_storage::commit_sequence::CommitSequence;
     use junctor_storage::snapshot::{SnapshotRegistry, SnapshotWord};
 
     use super::*;
-    use crate::operation::Work;
+    use crate::operation::{StoppedPart, Work};
 
     fn layout() -> NodeLayout {
         NodeLayout::new(&[&[(Module::Main, 0), (Module::Sql, 0), (Module::Tc, 0), (Module::Ldm, 0)]])
@@ -1104,6 +1108,56 @@ mod tests {
         let asked = delivery.in_flight.pop_front().map(|it| it.signal);
         let Some(Signal::Main(MainSignal::ResolveCommit(ask))) = asked else { panic!("{asked:?}") };
         assert_eq!((ask.transaction, ask.incarnation), (transaction, Incarnation(5)));
+    }
+
+    /// A read of all rows of two partitions, each of which has sent its first batch from an ldm of node 2.
+    fn stopped_read(transaction: TransactionId) -> Work {
+        let column = ColumnDefinition::new("id", DataType::integer(4, false));
+        let kind = IndexKind::Primary { ordered: false };
+        let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
+        let definition = TableDefinition::new(TableId(1), ("test", "t"), vec![column], vec![primary]);
+        let program = ReadProgram::new(&Arc::new(TableLayout::new(definition)), Access::AllRows, Output::Images);
+        let stopped = |index| StoppedPart {
+            partition: PartitionId { table: TableId(1), index },
+            to: Address::new(NodeId(2), Module::Ldm, 0),
+            booked_cost: BookedCost::default(),
+            input: Vec::new(),
+            resume: Box::new(Resume { item_position: 0, key: Vec::new(), row: RowId(1), rows: 1 }),
+        };
+        Work::Read(ReadWork {
+            program: Arc::new(program),
+            options: ReadOptions { protocol: RowProtocol::Text, bound: RowBound::Reply(1), warnings_max: 0 },
+            snapshot: CommitNumber(1),
+            own_snapshot: None,
+            transaction,
+            outstanding: 0,
+            prefixed: 0,
+            stopped: vec![stopped(0), stopped(1)],
+            remote: Vec::new(),
+            sample: None,
+            abandoned: false,
+        })
+    }
+
+    #[test]
+    fn the_next_batch_of_a_partition_that_was_not_written_does_not_name_the_transaction() {
+        let mut gateway = gateway_of(1);
+        let mut delivery = Delivery::<Signal>::new();
+        delivery.add_block(gateway.own, &layout(), 1).expect("a layout without gaps");
+        delivery.in_flight.clear();
+        let id = TransactionId::new(2, 0, 7);
+        let written = vec![PartitionId { table: TableId(1), index: 1 }];
+        let transaction = Transaction { id, written, ..Transaction::default() };
+        let read = gateway.open(ConnectionId(1), stopped_read(id)).expect("a free record");
+        delivery.handle(gateway.own, |context, outbox| {
+            gateway.continue_read(read, &transaction, &mut TurnContext::new(context, outbox));
+        });
+        // A backup may have run the first batch, and only the primary has what is not committed.
+        let named = delivery.in_flight.iter().map(|it| match &it.signal {
+            Signal::Ldm(LdmSignal::ReadRows(read)) => (read.partition.index, read.transaction),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(named.collect::<Vec<_>>(), [(0, TransactionId::default()), (1, id)]);
     }
 
     #[test]

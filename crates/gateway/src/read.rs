@@ -173,8 +173,9 @@ impl Gateway {
         }
     }
 
-    /// Requests the next batch from every partition that has answered and has more rows.
-    pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
+    /// Requests the next batch of the transaction's read from every partition that has answered and has more
+    /// rows.
+    pub fn continue_read(&mut self, operation: OperationId, transaction: &Transaction, turn: &mut TurnContext<'_>) {
         let (own, gone) = (self.own, self.gone);
         let mut lost = Vec::new();
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(self.handle_of(operation)) else {
@@ -189,7 +190,8 @@ impl Gateway {
         let several = work.stopped.len() > 1 && self.route.is_adaptive();
         let mut goes_away = false;
         for StoppedPart { partition, to, booked_cost, input, resume } in work.stopped.drain(..) {
-            let at_owner = to.module == Module::Ldm;
+            // The owner, or a backup, may also have run a read of what others have written.
+            let own_writes = to.module == Module::Ldm && transaction.has_written(partition);
             if to.node != own.node && has_node(&gone, to.node) {
                 turn.buffers.give(input);
                 lost.push(partition);
@@ -210,7 +212,7 @@ impl Gateway {
                 booked_cost,
                 program: Arc::clone(&work.program),
                 snapshot: work.snapshot,
-                transaction: if at_owner { work.transaction } else { TransactionId::default() },
+                transaction: if own_writes { work.transaction } else { TransactionId::default() },
                 output: turn.buffers.take(self.reply_bytes[reply_place(partition.table)] as usize),
                 input,
                 resume: Some(resume),

@@ -154,6 +154,11 @@ impl Incarnation {
     pub fn first_number(self) -> u64 {
         u64::from(self.0) << 32
     }
+
+    /// The life that uses this number.
+    pub fn of_number(number: u64) -> Incarnation {
+        Incarnation((number >> 32) as u32)
+    }
 }
 
 impl TransactionId {

@@ -120,6 +120,8 @@ struct State {
     resets_until: Option<Time>,
     /// The node with an armed crash point.
     armed: Option<NodeId>,
+    /// When the last pause of a node ends.
+    paused_until: Time,
     /// When a fault last touched each node, or will have ended.
     touched: BTreeMap<NodeId, Time>,
     /// When the driver looks next whether nodes were removed.
@@ -168,8 +170,13 @@ impl<'a> MemberDriver<'a> {
             if let Some(fault) = &self.failed {
                 return Err(fault.clone());
             }
-            let Some(missing) = self.members.missing(simulation) else { return Ok(()) };
-            if simulation.now() >= end {
+            // A node that pauses may have been evicted without noticing it, or may be evicted soon.
+            let is_settled = simulation.now() >= self.state.paused_until.plus(SOUND_AFTER);
+            let missing = self.members.missing(simulation);
+            if missing.is_none() && (is_settled || self.state.paused_until == Time(0)) {
+                return Ok(());
+            }
+            if let Some(missing) = missing.filter(|_| simulation.now() >= end) {
                 return Err(format!(
                     "the cluster is not whole {} ms after the last fault: {missing}",
                     WHOLE_MAX.as_millis()
@@ -423,6 +430,7 @@ impl<'a> MemberDriver<'a> {
                 self.counts.pauses += 1;
                 self.members.note(now, &format!("node {} pauses until {}", node.0, until.0 / 1_000_000));
                 simulation.pause(node, until.since(now));
+                self.state.paused_until = self.state.paused_until.max(until);
                 self.touch(node, until);
             }
             7 | 8 => {

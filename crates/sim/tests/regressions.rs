@@ -129,3 +129,13 @@ fn a_restart_frees_the_version_number_of_a_commit_that_was_only_read() {
 fn an_undo_of_a_tc_that_is_lost_in_the_next_epoch_is_void() {
     seeds_hold("groups", &[1_100_147]);
 }
+
+#[test]
+fn a_transaction_whose_tc_is_lost_reads_nothing_without_its_own_writes() {
+    seeds_hold("sql_nodes", &[1_310_253]);
+}
+
+#[test]
+fn voters_that_were_replaced_do_not_count_after_a_restart() {
+    seeds_hold("lost_groups", &[1_310_211]);
+}

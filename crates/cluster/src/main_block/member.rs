@@ -82,6 +82,11 @@ impl ClusterMember {
         self.member.linked_life(node)
     }
 
+    /// See [`Member::is_lost`].
+    pub(super) fn is_lost(&self, node: NodeId, life: Incarnation) -> bool {
+        self.member.is_lost(node, life)
+    }
+
     /// The other nodes of the cluster.
     pub(super) fn others(&self) -> impl Iterator<Item = NodeId> {
         let settings = self.member.settings();
@@ -319,8 +324,8 @@ impl MainBlock {
             MainSignal::LinkNews(news) => {
                 count_news(&self.configuration.cluster_status, &news);
                 cluster.member.on_link(news, now);
-                if let LinkNews::Dead { node, .. } = news {
-                    self.leave_client(node, now, outbox);
+                if let LinkNews::Dead { node, incarnation, .. } = news {
+                    self.leave_client((node, Incarnation(incarnation)), now, outbox);
                 }
             }
             _ => {}

@@ -54,8 +54,8 @@ pub(super) struct SchemaShare {
     ids: u64,
     /// The joining nodes that have introduced themselves, and whether they have the schema.
     joining: BTreeMap<NodeId, (Incarnation, bool)>,
-    /// The snapshots of sql blocks of nodes without data.
-    pins: BTreeMap<Address, CommitNumber>,
+    /// The snapshots of sql blocks of nodes without data, with the lives of the nodes.
+    pins: BTreeMap<Address, (Incarnation, CommitNumber)>,
     /// Requests for snapshots that wait for a lease, one of each sql block.
     asked_snapshots: Vec<AskSnapshot>,
     /// On a node without data: where its statements run, and how many tcs a data node has.
@@ -100,6 +100,11 @@ impl SchemaShare {
     #[cfg(test)]
     pub fn keep_undurable(&mut self, number: CommitNumber, records: ShareRecords) {
         self.undurable.push_back((number, records));
+    }
+
+    #[cfg(test)]
+    pub fn asked_snapshots(&self) -> usize {
+        self.asked_snapshots.len()
     }
 
     #[cfg(test)]
@@ -344,6 +349,11 @@ impl MainBlock {
     /// Answers a sql block of a node without data with the newest snapshot, whose versions this node keeps
     /// until the next request. A sql block of this node asks if the node has no lease.
     pub(super) fn on_ask_snapshot(&mut self, ask: AskSnapshot, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        // A request may come behind the news that its node is lost. Nobody would end its pin.
+        let (node, life) = (ask.reply_to.node, Incarnation::of_number(ask.request));
+        if self.member.as_ref().is_some_and(|cluster| cluster.is_lost(node, life)) {
+            return;
+        }
         // One request of each block counts.
         self.share.asked_snapshots.retain(|earlier| earlier.reply_to != ask.reply_to);
         self.share.asked_snapshots.push(ask);
@@ -361,7 +371,8 @@ impl MainBlock {
         for ask in self.share.asked_snapshots.drain(..count) {
             // The versions that an earlier host of the block kept may be gone.
             if ask.reply_to.node != self.own.node {
-                self.share.pins.insert(ask.reply_to, ask.oldest.clamp(reported.min(number), number));
+                let oldest = ask.oldest.clamp(reported.min(number), number);
+                self.share.pins.insert(ask.reply_to, (Incarnation::of_number(ask.request), oldest));
             }
             let reply = AskSnapshotReply { request: ask.request, number };
             outbox.send(ask.reply_to, Signal::Sql(SqlSignal::AskSnapshotReply(reply)));
@@ -371,16 +382,17 @@ impl MainBlock {
     /// The oldest snapshot of nodes without data whose versions this node keeps.
     pub(super) fn oldest_pin(&self) -> CommitNumber {
         let copied = self.epochs.as_ref().and_then(|epochs| epochs.oldest_copied());
-        self.share.pins.values().copied().chain(copied).min().unwrap_or(CommitNumber(u64::MAX))
+        self.share.pins.values().map(|(_, oldest)| *oldest).chain(copied).min().unwrap_or(CommitNumber(u64::MAX))
     }
 
-    /// A node without data is gone, and its sessions with it.
-    pub(super) fn leave_client(&mut self, node: NodeId, now: Time, outbox: &mut Outbox<Signal>) {
+    /// A node without data is gone, and its sessions with it. Its next life may have asked for a snapshot.
+    pub(super) fn leave_client(&mut self, (node, lost): (NodeId, Incarnation), now: Time, outbox: &mut Outbox<Signal>) {
         if self.member.as_ref().is_none_or(|member| member.has_data(node)) {
             return self.choose_host(outbox);
         }
-        self.share.pins.retain(|at, _| at.node != node);
-        self.share.asked_snapshots.retain(|ask| ask.reply_to.node != node);
+        self.share.pins.retain(|at, (life, _)| at.node != node || *life > lost);
+        let stays = |ask: &AskSnapshot| ask.reply_to.node != node || Incarnation::of_number(ask.request) > lost;
+        self.share.asked_snapshots.retain(stays);
         self.outcomes.others.retain(|(from, _)| *from != node);
         for at in self.own_blocks.iter().filter(|at| at.module == Module::Tc && self.epochs.is_some()) {
             outbox.send(*at, Signal::Tc(TcSignal::LeaveSessions(LeaveSessions { node })));

@@ -296,6 +296,11 @@ impl Member {
         self.peers.get(&node)?.up
     }
 
+    /// Whether this life of another node is gone for certain.
+    pub fn is_lost(&self, node: NodeId, life: Incarnation) -> bool {
+        self.peers.get(&node).is_some_and(|peer| life <= peer.dead)
+    }
+
     /// Number of nodes with open links to this one.
     pub fn links_up(&self) -> usize {
         self.peers.values().filter(|peer| peer.up.is_some()).count()

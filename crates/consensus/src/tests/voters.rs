@@ -38,6 +38,20 @@ fn voters_are_added_and_replaced() {
     assert_eq!(cluster.replica(VoterId(3)).voters().voters(), ids([3, 4, 5]));
 }
 
+/// After a restart, each voter counted the voters that were replaced before as lost ones, until a leader told
+/// it what was committed. Here no leader could be elected.
+#[test]
+fn voters_that_were_replaced_do_not_count_after_a_restart_of_all() {
+    let mut cluster = Cluster::new(5, 4);
+    cluster.run_until(400 * TICK_STEPS, |cluster| cluster.leader().is_some());
+    cluster.kill(VoterId(3));
+    cluster.join(VoterId(6));
+    change(&mut cluster, &[1, 2, 6, 4, 5]);
+    ids([1, 2, 4, 5, 6]).into_iter().for_each(|voter| cluster.kill(voter));
+    ids([2, 5, 6]).into_iter().for_each(|voter| cluster.restart(voter));
+    cluster.run_until(400 * TICK_STEPS, |cluster| cluster.leader().is_some());
+}
+
 /// A voter that joins knows no voters until a leader tells it. It must never elect itself.
 #[test]
 fn a_joining_voter_waits_for_the_leader() {

@@ -9,6 +9,10 @@
 //! means that it was.
 //!
 //! An incarnation that is dead for this link never comes back: its frames may be lost.
+//!
+//! A link is up when both ends have a channel to the present incarnations. The end that makes the connection
+//! knows it by the verdict, the other one by the first frame. Until then the other end may still have the
+//! channel to an earlier incarnation, and drop signals for this one when that incarnation is evicted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -134,6 +138,8 @@ pub struct Link {
     channel: Channel,
     /// The incarnation at the other end of the channel; 0 before the first hello and after a death.
     incarnation: u32,
+    /// The incarnation with which frames have flowed in both directions.
+    carried: u32,
     /// The version of the signals' encoding; 0 before the first hello.
     version: u16,
     /// Lower incarnations are refused.
@@ -156,6 +162,8 @@ pub struct Link {
 struct Open {
     id: ConnectionId,
     frames: FrameReader,
+    /// Whether the other end has the channel, too.
+    is_mutual: bool,
 }
 
 /// A connection whose hello is under way.
@@ -165,6 +173,8 @@ struct Attempt {
     reader: HelloReader,
     stage: Stage,
     deadline: Time,
+    /// The incarnation at the other end of the channel when the attempt began.
+    incarnation: u32,
 }
 
 #[derive(Debug)]
@@ -187,6 +197,7 @@ impl Link {
             channel_id,
             channel: Channel::new(channel_id.channel),
             incarnation: 0,
+            carried: 0,
             version: 0,
             incarnation_min: 1,
             evicted: 0,
@@ -343,7 +354,8 @@ impl Link {
         if self.attempts.len() == ATTEMPTS_MAX {
             actions.closes.push(self.attempts.remove(0).id);
         }
-        self.attempts.push(Attempt { id, reader: HelloReader::default(), stage, deadline: now.plus(HELLO_MAX) });
+        let (deadline, incarnation) = (now.plus(HELLO_MAX), self.incarnation);
+        self.attempts.push(Attempt { id, reader: HelloReader::default(), stage, deadline, incarnation });
     }
 
     /// A connection was closed, by the other side or because it broke. `is_refused` means that the operating
@@ -357,7 +369,8 @@ impl Link {
         if !matches!(attempt.stage, Stage::Accepted(_)) {
             self.retry_later(now);
         }
-        if is_refused && self.open.is_none() && self.incarnation != 0 {
+        // A refusal may come late, when the next life has already been heard.
+        if is_refused && self.open.is_none() && self.incarnation != 0 && self.incarnation == attempt.incarnation {
             self.die(Death::Refused, now, actions);
         }
     }
@@ -419,7 +432,7 @@ impl Link {
     /// Takes the next message of a hello.
     fn on_message(
         &mut self,
-        Attempt { id, reader, stage, deadline }: Attempt,
+        Attempt { id, reader, stage, deadline, incarnation }: Attempt,
         message: &[u8],
         (now, epoch): (Time, u32),
         (actions, sink): (&mut Actions, &mut impl LinkSink),
@@ -450,7 +463,8 @@ impl Link {
                 actions.sends.push((id, proof));
                 match verdict {
                     Verdict::Accepted(_) => {
-                        self.attempts.push(Attempt { id, reader, stage: Stage::Proven(initiator, peer), deadline });
+                        let stage = Stage::Proven(initiator, peer);
+                        self.attempts.push(Attempt { id, reader, stage, deadline, incarnation });
                     }
                     // The other node may make no connections itself. It learns the cause from this message.
                     Verdict::Refused(refusal) => return Err(refusal),
@@ -460,9 +474,9 @@ impl Link {
                 Verdict::Accepted(position) => {
                     self.judge(peer.incarnation)?;
                     let facts = (peer.incarnation, initiator.version(), position);
-                    let adopted = self.adopt(id, facts, now, (actions, sink));
-                    if adopted.is_err() {
-                        actions.closes.push(id);
+                    match self.adopt(id, facts, now, (actions, sink)) {
+                        Ok(()) => self.note_mutual(actions),
+                        Err(_) => actions.closes.push(id),
                     }
                 }
                 Verdict::Refused(refusal) => self.on_refused((id, peer.incarnation), refusal, now, actions),
@@ -546,7 +560,8 @@ impl Link {
             self.die(Death::Broken(fault), now, actions);
             return Err(Refusal::Incarnation);
         }
-        if let Some(open) = self.open.replace(Open { id, frames: FrameReader::default() }) {
+        let open = Open { id, frames: FrameReader::default(), is_mutual: false };
+        if let Some(open) = self.open.replace(open) {
             actions.closes.push(open.id);
         }
         self.peer_epoch = self.peer_epoch.max(position.epoch);
@@ -555,8 +570,16 @@ impl Link {
         self.sent = Time(0);
         self.retry_after = RETRY_MIN;
         self.connect_at = None;
-        actions.events.push(LinkEvent::Up { incarnation, is_new });
         Ok(())
+    }
+
+    /// The other end has the channel to this incarnation, over the present connection.
+    fn note_mutual(&mut self, actions: &mut Actions) {
+        if let Some(open) = self.open.as_mut().filter(|open| !open.is_mutual) {
+            open.is_mutual = true;
+            let is_new = std::mem::replace(&mut self.carried, self.incarnation) != self.incarnation;
+            actions.events.push(LinkEvent::Up { incarnation: self.incarnation, is_new });
+        }
     }
 
     fn receive_frames(&mut self, mut input: &[u8], now: Time, actions: &mut Actions, sink: &mut impl LinkSink) {
@@ -573,6 +596,7 @@ impl Link {
             };
             self.heard = now;
             self.peer_epoch = self.peer_epoch.max(frame.header.epoch);
+            let is_first = !open.is_mutual;
             let arrival = self.channel.on_frame(&frame.header, frame.body.len());
             let taken = arrival.and_then(|arrival| match (arrival, frame.header.kind) {
                 (Arrival::Known, FrameKind::Heartbeat) => {
@@ -594,7 +618,12 @@ impl Link {
                 }
             });
             match taken {
-                Ok(granted) => self.channel.grant(granted),
+                Ok(granted) => {
+                    self.channel.grant(granted);
+                    if is_first {
+                        self.note_mutual(actions);
+                    }
+                }
                 Err(fault) => {
                     if fault.is_final() {
                         return self.die(Death::Broken(fault), now, actions);

@@ -8,6 +8,7 @@ use junctor_signals::program::RowProtocol;
 use super::context::StatementContext;
 use super::packets::append_row;
 use super::state::Execution;
+use super::transaction::note_lost_transaction;
 use crate::mysql_catalog::show::VirtualTable;
 use crate::result::{Completion, Progress, ResultHeader};
 
@@ -15,6 +16,8 @@ use crate::result::{Completion, Progress, ResultHeader};
 #[cold]
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
+    // A read may have found that the writes before it are lost.
+    note_lost_transaction(&mut context.engine.gateway, context.session);
     context.session.end_hinted_statement();
     context.session.insert_id.end_statement();
     // Later statements of the same text are not executed.

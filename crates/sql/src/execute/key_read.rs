@@ -269,7 +269,7 @@ pub(crate) fn resume_key_read(
         return finish_key_read(context, state.rows);
     }
     if next == Next::MoreRows {
-        context.engine.gateway.continue_read(state.operation, context.turn);
+        context.engine.gateway.continue_read(state.operation, &context.session.transaction, context.turn);
     }
     context.session.execution = Execution::Keys(state);
     Progress::Waiting

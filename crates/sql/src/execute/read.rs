@@ -474,7 +474,7 @@ fn continue_read(context: &mut StatementContext<'_, '_>, state: &mut ReadState) 
     if state.awaits_room {
         return Progress::MoreOutput;
     }
-    context.engine.gateway.continue_read(state.operation, context.turn);
+    context.engine.gateway.continue_read(state.operation, &context.session.transaction, context.turn);
     Progress::Waiting
 }
 
@@ -486,7 +486,7 @@ fn continue_parts(context: &mut StatementContext<'_, '_>, state: &mut ReadState)
     }
     state.awaits_room = context.sink.pending_bytes() >= OUTPUT_PART_BYTES;
     if !state.awaits_room {
-        context.engine.gateway.continue_read(state.operation, context.turn);
+        context.engine.gateway.continue_read(state.operation, &context.session.transaction, context.turn);
     }
 }
 

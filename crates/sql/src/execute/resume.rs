@@ -8,6 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
+use junctor_signals::start_epoch::is_of_membership;
 
 use super::benchmark::continue_benchmark;
 use super::completion::{ChangeCounts, fail, finish_ok};
@@ -26,7 +27,7 @@ use super::received::continue_received;
 use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
 use super::table_statistics::resume_table_statistics;
-use super::transaction::{AfterTransactionEnd, finish_set, resume_ending, start_ending};
+use super::transaction::{AfterTransactionEnd, finish_set, note_lost_transaction, resume_ending, start_ending};
 use super::tree::{continue_tree, continue_tree_output, resume_tree};
 use super::unique_key::resume_unique_key;
 use super::user_lock::resume_user_lock;
@@ -44,6 +45,13 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             _ => {}
         }
         return Progress::Waiting;
+    }
+    if let Event::ReadFailed { error, .. } = &event
+        && is_of_membership(error)
+    {
+        // The transaction has lost its writes, and the session leaves it.
+        context.engine.gateway.lose_transaction(&mut context.session.transaction, context.turn);
+        note_lost_transaction(&mut context.engine.gateway, context.session);
     }
     match context.session.execution {
         Execution::Read(_) => resume_query(context, event),
@@ -235,7 +243,7 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
         Execution::Read(state) if state.awaits_room => {
             state.awaits_room = false;
             let operation = state.operation;
-            context.engine.gateway.continue_read(operation, context.turn);
+            context.engine.gateway.continue_read(operation, &context.session.transaction, context.turn);
             Progress::Waiting
         }
         Execution::Idle => Progress::Done,

@@ -47,6 +47,13 @@ impl ParticipantTable {
         self.by_transaction.get(&transaction).copied()
     }
 
+    /// Whether the transaction takes part, and nothing of it is being undone.
+    #[inline]
+    pub fn is_open(&self, transaction: TransactionId) -> bool {
+        let participant = self.find(transaction).and_then(|handle| self.pool.get(handle));
+        participant.is_some_and(|participant| participant.resolution.is_none())
+    }
+
     /// The record of a transaction whose replica chains still owe answers. The record stays until all of them
     /// have answered.
     pub fn awaiting(&self, transaction: TransactionId) -> ParticipantHandle {

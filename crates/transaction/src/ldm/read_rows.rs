@@ -8,6 +8,7 @@ use junctor_model::error::Error;
 use junctor_signals::Signal;
 use junctor_signals::diagnostics;
 use junctor_signals::read_rows::ReadRows;
+use junctor_signals::start_epoch::lost_with_node;
 
 use super::block::LdmBlock;
 use super::partition_table::PartitionSlot;
@@ -23,6 +24,10 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let index = self.partitions.find(request.partition);
+        // A node without data may not know yet that the tc is lost, or its request was on its way for long.
+        if request.transaction.is_some() && !self.participants.is_open(request.transaction) {
+            return fail(request, lost_with_node(), None, outbox);
+        }
         let LdmBlock { partitions, memory, .. } = self;
         let reader = &mut memory.reader;
         let slot = index.and_then(|index| partitions.get(index));

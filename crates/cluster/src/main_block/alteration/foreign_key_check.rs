@@ -99,7 +99,7 @@ impl ForeignKeyCheck {
                 match next {
                     Next::MoreReplies => None,
                     Next::MoreRows if !self.wanted.is_empty() && !self.is_interrupted => {
-                        work.gateway.continue_read(operation, work.turn);
+                        work.gateway.continue_read(operation, &Transaction::default(), work.turn);
                         None
                     }
                     Next::MoreRows | Next::Done => {
@@ -151,7 +151,7 @@ impl ForeignKeyCheck {
         }
         if self.next == Next::MoreRows {
             self.next = Next::MoreReplies;
-            work.gateway.continue_read(self.read, work.turn);
+            work.gateway.continue_read(self.read, &Transaction::default(), work.turn);
             return None;
         }
         self.end(work, Ok(()))

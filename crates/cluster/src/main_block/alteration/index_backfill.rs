@@ -214,7 +214,7 @@ impl IndexBackfill {
                 return self.end(work, Ok(()));
             }
             self.step = BackfillStep::Reading;
-            work.gateway.continue_read(read, work.turn);
+            work.gateway.continue_read(read, &Transaction::default(), work.turn);
             return None;
         };
         if let Err(error) = self.push_keys(batch, work) {

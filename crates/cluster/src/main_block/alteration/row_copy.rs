@@ -342,7 +342,7 @@ impl RowCopy {
             }
             (self.next, self.step) = (Next::MoreReplies, CopyStep::Reading);
             if let Some(read) = self.read {
-                work.gateway.continue_read(read, work.turn);
+                work.gateway.continue_read(read, &Transaction::default(), work.turn);
             }
             return None;
         };

@@ -1,7 +1,10 @@
 //! Answers of other nodes to what main has asked them in an earlier life of its node, and what they ask that
 //! life.
 
-use junctor_model::id::{Epoch, Incarnation};
+use junctor_kernel::transport::board::LinkNews;
+use junctor_kernel::transport::link::Death;
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_signals::ask_snapshot::AskSnapshot;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::install_membership::InstallMembership;
 use junctor_signals::share_schema::{HandOverSchema, WelcomeNode};
@@ -128,4 +131,27 @@ fn the_schema_for_the_life_before_is_not_taken_over() {
     stage.install(2, &joining);
     assert!(!hand_over(&mut stage, before), "after the admission");
     assert!(hand_over(&mut stage, joining.epoch));
+}
+
+#[test]
+fn a_request_for_a_snapshot_that_comes_behind_the_loss_of_its_node_pins_nothing() {
+    let mut stage = Stage::of_cluster(&["data", "data", "sql"]);
+    let reply_to = Address::new(NodeId(3), Module::Sql, 0);
+    let asks = |stage: &mut Stage, life: u32| {
+        let request = Incarnation(life).first_number() + 1;
+        let ask = AskSnapshot { reply_to, request, oldest: CommitNumber(7) };
+        stage.send_from(reply_to, MainSignal::AskSnapshot(ask));
+        stage.main.share.asked_snapshots()
+    };
+    stage.link(3);
+    let lose = |stage: &mut Stage| {
+        let dead = LinkNews::Dead { node: NodeId(3), incarnation: 1, death: Death::Restarted };
+        stage.send_from(stage.own, MainSignal::LinkNews(dead));
+    };
+    assert_eq!(asks(&mut stage, 1), 1);
+    lose(&mut stage);
+    assert_eq!(asks(&mut stage, 1), 0, "a signal of another channel of the link");
+    assert_eq!(asks(&mut stage, 2), 1, "the next life, whose link is news later");
+    lose(&mut stage);
+    assert_eq!(stage.main.share.asked_snapshots(), 1, "only the lost life is left");
 }

@@ -181,3 +181,71 @@ fn hellos_of_strangers_hold_few_slots_and_not_for_long() {
     two.link.poll(two.link.due(), &mut two.actions);
     assert_eq!(two.actions.closes.len(), 1_000);
 }
+
+/// A hello of node 1 with node 2 up to the verdict, which is on its way.
+fn verdict_on_its_way(ends: &mut [End; 2], now: Time) -> Vec<u8> {
+    let [one, two] = ends;
+    one.link.poll(now, &mut one.actions);
+    assert!(std::mem::take(&mut one.actions.connect));
+    one.link.on_connecting(1, [1; 32], now, &mut one.actions);
+    let sent = |end: &mut End| end.actions.sends.pop().expect("a message of the hello").1;
+    two.link.on_hello(1, &sent(one), (now, [2; 32]), &mut two.actions);
+    one.receive(1, &sent(two), now);
+    two.receive(1, &sent(one), now);
+    sent(two)
+}
+
+#[test]
+fn a_link_is_up_when_both_ends_know_the_incarnations() {
+    let mut ends = [End::new((1, 5), 2, START), End::new((2, 6), 1, START)];
+    let verdict = verdict_on_its_way(&mut ends, START);
+    let [one, two] = &mut ends;
+    // Node 1 may still have a channel to an earlier life of node 2, and drop signals for this one.
+    assert_eq!((one.link.incarnation(), two.link.incarnation()), (None, Some(5)));
+    assert_eq!(two.actions.events, []);
+    one.receive(1, &verdict, START);
+    assert_eq!(one.actions.events, [LinkEvent::Up { incarnation: 6, is_new: true }]);
+    let (_, heartbeat) = one.write(START).expect("the first heartbeat is due at once");
+    two.receive(1, &heartbeat, START);
+    assert_eq!(two.actions.events, [LinkEvent::Up { incarnation: 5, is_new: true }]);
+    let (_, heartbeat) = two.write(START).expect("the first heartbeat is due at once");
+    one.receive(1, &heartbeat, START);
+    assert_eq!(one.actions.events.len(), 1);
+}
+
+#[test]
+fn a_link_that_was_lost_before_both_ends_knew_begins_with_the_next_connection() {
+    let mut ends = [End::new((1, 5), 2, START), End::new((2, 6), 1, START)];
+    verdict_on_its_way(&mut ends, START);
+    let mut next = 1;
+    for end in &mut ends {
+        end.link.on_closed(1, false, START, &mut end.actions);
+    }
+    settle(&mut ends, START.plus(Duration::from_millis(5)), &mut next);
+    for (end, incarnation) in [(&ends[0], 6), (&ends[1], 5)] {
+        let ups = end.events.iter().filter(|event| matches!(event, LinkEvent::Up { .. }));
+        assert_eq!(ups.collect::<Vec<_>>(), [&LinkEvent::Up { incarnation, is_new: true }]);
+    }
+}
+
+#[test]
+fn a_late_refusal_of_the_life_before_does_not_end_the_next_one() {
+    let ([_, mut two], mut next) = connected();
+    let now = START.plus(Duration::from_millis(1));
+    let open = next;
+    two.link.on_closed(open, false, now, &mut two.actions);
+    two.link.poll(now, &mut two.actions);
+    assert!(std::mem::take(&mut two.actions.connect), "the node that accepts connections probes");
+    next += 1;
+    let probe = next;
+    two.link.on_connecting(probe, [1; 32], now, &mut two.actions);
+    two.actions.sends.clear();
+    let mut ends = [End::new((1, 9), 2, now), two];
+    settle(&mut ends, now, &mut next);
+    assert_eq!(ends[1].link.incarnation(), Some(9));
+    let [_, two] = &mut ends;
+    let open = two.link.connection().expect("a connection");
+    two.link.on_closed(open, false, now, &mut two.actions);
+    two.link.on_closed(probe, true, now, &mut two.actions);
+    assert_eq!(two.link.incarnation(), Some(9));
+}

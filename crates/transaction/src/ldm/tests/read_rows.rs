@@ -1,5 +1,7 @@
 //! Reads at owners and query blocks, and status rows.
 
+use junctor_signals::start_epoch::is_of_membership;
+
 use super::*;
 
 #[test]
@@ -135,4 +137,20 @@ fn locks_and_memory_are_reported() {
     harness.end(first.transaction, Ending::Rollback);
     assert!(harness.statement(second).is_some());
     harness.check_idle();
+}
+
+#[test]
+fn a_read_of_a_transaction_whose_writes_are_undone_fails() {
+    let (mut harness, table) = filled(1, 1, 10);
+    let update = table.add_to(K, Access::PrimaryKeys, 1);
+    let transaction = harness.execute(NONE, false, &update, table.keys(&[5])).transaction;
+    let program = table.reading(Access::PrimaryKeys, None, Output::Images);
+    let stable = harness.stable();
+    let replies = harness.read(&program, table.keys(&[5]), stable, transaction);
+    assert_eq!(table.rows_of(&replies[0].output)[0].1, 51);
+    // The tc of the node with the session is gone, and the session does not know it yet.
+    assert_eq!(harness.end(transaction, Ending::Rollback).error, None);
+    let replies = harness.read(&program, table.keys(&[5]), stable, transaction);
+    let error = replies[0].error.as_ref().expect("the answer would lack a write of the transaction");
+    assert!(is_of_membership(error), "{error:?}");
 }
