@@ -58,6 +58,8 @@ pub struct Redefinition {
     pub auto_increment: Option<u64>,
     /// The session's rules for converted values.
     pub rules: ValueRules,
+    /// The time of the statement, in microseconds since 1970 (UTC).
+    pub now_us: u64,
     /// Whether a value that does not fit ends the alteration, because the session's `sql_mode` is strict.
     /// Otherwise the nearest value is stored, with a warning.
     pub is_strict: bool,

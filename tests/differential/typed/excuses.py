@@ -193,11 +193,18 @@ def number_as_day(found, statement, ours, theirs):
     return bool(is_read) and (kind_of(found) in ("value", "rows", "warnings") or kind_of(found) == "kind" and 1292 in (ours.number, theirs.number))
 
 
+def moved(node):
+    """The day or time to which an interval is added, or the operand itself."""
+    while isinstance(node, Form) and node.name in ("DATE_ADD", "DATE_SUB", "INTERVAL", None) and node.operands:
+        node = node.operands[0]
+    return node
+
+
 def compared_operands(root):
     """The families of operands that are compared with each other, for each comparison."""
     for node in nodes(root, {"compare", "BETWEEN", "IN", "CASE", "FIELD", "NULLIF"}):
         if node.name != "CASE":
-            yield {family(operand) for operand in node.operands}
+            yield {family(moved(operand)) for operand in node.operands}
         elif node.pattern.startswith("CASE {}"):
             yield {family(operand) for operand in node.operands[:2]}
 

@@ -35,7 +35,7 @@ layout! {
 choices! { ColumnSource { 0 Column(column); 1 Value(value); 2 Numbers; 3 Computed; } }
 layout! { ComputedColumn { column, value } }
 layout! { RowExpressions { columns, checks } }
-layout! { Redefinition { old, new, copy, renamed_columns, auto_increment, rules, is_strict } }
+layout! { Redefinition { old, new, copy, renamed_columns, auto_increment, rules, now_us, is_strict } }
 layout! { TableLockRequest { name, writes } }
 layout! { TableRename { from, to } }
 choices! { Sharing { 0 Shared; 1 Temporary(owner); 2 Unfinished(owner); } }

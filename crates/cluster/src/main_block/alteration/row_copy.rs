@@ -29,7 +29,7 @@ use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_model::scratch::{Scratch, WARNINGS_KEPT_DEFAULT};
 use junctor_model::store::{StoreMode, StoreTarget};
-use junctor_model::temporal::ValueRules;
+use junctor_model::temporal::{ValueRules, Zone};
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::end_transaction::Ending;
@@ -141,8 +141,15 @@ struct NewColumn {
     source: ColumnSource,
     /// Whether a value of the old column is a value of the new one without a conversion.
     is_same: bool,
-    /// The value before it is computed.
+    /// The value before it is computed, and that of a NULL which the new column cannot have.
     before: Value,
+}
+
+/// The value of a TIMESTAMP at a number of microseconds since 1970 in UTC; `None` outside of its range.
+fn instant_at(microseconds: u64, digits: u8) -> Option<Value> {
+    let now = Zone::UTC.date_time_at(microseconds, digits);
+    let (instant, _) = Zone::UTC.instant_of(&now.parts(), digits)?;
+    Some(Value::Temporal(instant))
 }
 
 /// Whether the copy of an alteration follows the old table while others write to it.
@@ -184,7 +191,14 @@ impl RowCopy {
                 ColumnSource::Value(_) => column.default.is_some() || column.default_now || column.nullable,
                 ColumnSource::Numbers | ColumnSource::Computed => true,
             },
-            before: if column.nullable { Value::Null } else { column.column_type.implicit_default() },
+            before: match source {
+                _ if column.nullable => Value::Null,
+                ColumnSource::Column(_) if column.column_type.is_timestamp() => {
+                    let now = instant_at(redefinition.now_us, column.column_type.scale());
+                    now.unwrap_or_else(|| column.column_type.implicit_default())
+                }
+                _ => column.column_type.implicit_default(),
+            },
         });
         let unique_entries = entries_layouts(dictionary, new)?;
         let write = |action| {
@@ -485,6 +499,13 @@ impl RowCopy {
                 value = ValueRef::UInt(self.counts.next_number);
             } else if value.is_null() && !definition.nullable {
                 let column_type = &definition.column_type;
+                // As in MySQL, where such a copy sets an automatic TIMESTAMP. A strict one that keeps the type
+                // is done in place there, with an error.
+                let is_now = column_type.is_timestamp() && matches!(column.source, ColumnSource::Column(_));
+                if is_now && !(self.is_strict && column.is_same) {
+                    values.push(column.before.as_ref());
+                    continue;
+                }
                 // A spatial type has no empty value.
                 if self.is_strict || column_type.geometry_kind().is_some() {
                     return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));

@@ -118,6 +118,7 @@ fn alter_own(stage: &mut Stage, name: &str) {
         renamed_columns: Vec::new(),
         auto_increment: None,
         rules: Default::default(),
+        now_us: 0,
         is_strict: true,
     };
     let alteration = Alteration {

@@ -29,6 +29,7 @@ fn add_column(old: &TableDefinition, automatic: bool) -> Alteration {
         renamed_columns: Vec::new(),
         auto_increment: None,
         rules: junctor_model::temporal::ValueRules::DEFAULT,
+        now_us: 0,
         is_strict: true,
     };
     Alteration {

@@ -98,6 +98,7 @@ pub(super) struct Draft<'a> {
     comment: Box<str>,
     options: KeptOptions,
     rules: ValueRules,
+    now_us: u64,
     is_strict: bool,
     /// Whether `sql_mode` has no strict mode.
     is_lenient: bool,
@@ -164,6 +165,7 @@ impl<'a> Draft<'a> {
             comment: old.comment.clone(),
             options: old.options.clone(),
             rules: context.rules,
+            now_us: context.now_us,
             is_strict: !context.environment.modes.is_lenient,
             is_lenient: context.environment.modes.is_lenient,
             auto_increment: None,
@@ -659,6 +661,7 @@ impl<'a> Draft<'a> {
             renamed_columns,
             auto_increment: self.auto_increment,
             rules: self.rules,
+            now_us: self.now_us,
             is_strict: self.is_strict,
         }
     }
