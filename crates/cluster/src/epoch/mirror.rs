@@ -365,7 +365,7 @@ impl Mirror {
     }
 
     fn check_horizon(&self) {
-        // A node that joins has numbers from before its admission, and no snapshot. The others do not wait for it.
+        // A node that joins has numbers from before its admission, and no snapshot.
         let first = self.own_record().filter(|record| record.is_serving()).map(|record| record.serving_since);
         let is_snapshot = |oldest| first.is_some_and(|first| oldest >= CommitNumber::start_of(first));
         let is_kept = self.oldest_snapshot.is_none_or(|oldest| oldest >= self.horizon || !is_snapshot(oldest));
