@@ -365,7 +365,10 @@ impl Mirror {
     }
 
     fn check_horizon(&self) {
-        let is_kept = self.oldest_snapshot.is_none_or(|oldest| oldest >= self.horizon);
+        // A node that joins has numbers from before its admission, and no snapshot.
+        let first = self.own_record().filter(|record| record.is_serving()).map(|record| record.serving_since);
+        let is_snapshot = |oldest| first.is_some_and(|first| oldest >= CommitNumber::start_of(first));
+        let is_kept = self.oldest_snapshot.is_none_or(|oldest| oldest >= self.horizon || !is_snapshot(oldest));
         require!(is_kept, "no snapshot is below the horizon {}: {:?}", self.horizon, self.oldest_snapshot);
     }
 

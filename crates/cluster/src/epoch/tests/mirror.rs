@@ -248,6 +248,28 @@ fn a_snapshot_below_the_horizon_stops_the_node() {
 }
 
 #[test]
+fn a_node_that_joins_has_no_snapshot_below_the_horizon_whatever_its_log_had() {
+    junctor_kernel::invariant::panic_on_failure();
+    let joining = with_joining();
+    let record = joining.record(NodeId(3)).unwrap();
+    let mut mirror = Mirror::new(NodeId(3), record.incarnation, number(1, 4));
+    mirror.on_install_membership(&joining);
+    mirror.on_start_epoch(start(3, number(2, 9), Vec::new()), &mut Vec::new());
+    mirror.set_oldest_snapshot(Some(number(1, 4)));
+    // A serving node has not applied the start of the epoch for so long that the horizon follows the others.
+    let message = Decide { epoch: Epoch(3), upto: number(3, 0), horizon: number(2, 9), ..decide(1, 0, Vec::new()) };
+    on_decide(&mut mirror, message);
+    assert_eq!((mirror.horizon(), mirror.snapshot()), (number(2, 9), None));
+    // It serves later, and its first snapshot is above.
+    let joining = noted(&joining);
+    let serving = change(&joining, &MembershipChange::Serve { node: NodeId(3), epoch: joining.epoch });
+    mirror.on_install_membership(&serving);
+    mirror.on_start_epoch(start(4, number(3, 0), Vec::new()), &mut Vec::new());
+    mirror.set_oldest_snapshot(Some(number(1, 4)));
+    assert_eq!(mirror.snapshot(), None);
+}
+
+#[test]
 fn a_node_tells_the_next_sequencer_what_is_wanted_on_disk() {
     let membership = noted(&two_nodes());
     let mut mirror = mirror(&membership);
