@@ -27,4 +27,15 @@ SELECT u.x, t.n FROM t JOIN u ON t.id = u.id ORDER BY t.id;
 PREPARE p FROM 'SELECT UNIX_TIMESTAMP(t.ts) AS u FROM t JOIN u ON t.id = u.id WHERE t.id = ?';
 SET @i = 2;
 EXECUTE p USING @i;
+-- Instants of a block two levels out.
+SELECT a.id FROM t a WHERE (SELECT COUNT(*) FROM u b WHERE b.id > 0 AND b.id IN (SELECT c.id FROM t c WHERE UNIX_TIMESTAMP(a.ts) > 1)) > 0 ORDER BY a.id;
+SELECT a.id, (SELECT COUNT(*) FROM u b WHERE b.id > 0 AND EXISTS (SELECT * FROM t c WHERE UNIX_TIMESTAMP(a.ts) > 1729990000)) AS k FROM t a ORDER BY a.id;
+SELECT a.id, (SELECT COUNT(*) FROM u b WHERE b.id > 0 AND EXISTS (SELECT * FROM t c WHERE c.id < UNIX_TIMESTAMP(a.ts))) AS k FROM t a ORDER BY a.id;
+-- Clauses that find their values in the select list.
+SELECT ts, COUNT(*) FROM t GROUP BY ts HAVING UNIX_TIMESTAMP(ts) > 0 ORDER BY ts;
+SELECT t.id, t.ts FROM t JOIN u ON t.id = u.id HAVING UNIX_TIMESTAMP(t.ts) > 0 ORDER BY t.id;
+SELECT t.id, UNIX_TIMESTAMP(t.ts) AS s FROM t JOIN u ON t.id = u.id HAVING s > 0 AND UNIX_TIMESTAMP(t.ts) > 0 ORDER BY t.id;
+SELECT DISTINCT t.ts FROM t JOIN u ON t.id = u.id ORDER BY UNIX_TIMESTAMP(t.ts);
+SELECT DISTINCT UNIX_TIMESTAMP(t.ts) AS s FROM t JOIN u ON t.id = u.id ORDER BY UNIX_TIMESTAMP(t.ts);
+SELECT ts, UNIX_TIMESTAMP(ts), COUNT(*) FROM t WHERE id > 2 GROUP BY ts WITH ROLLUP;
 DROP DATABASE cli_instants;

@@ -3,7 +3,7 @@
 //! A row of a block is a list of slots after the parameters of the statement. A slot is made when a name
 //! first resolves to it. In bound expressions a slot is a column with the number of the slot.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Node, ResultType};
@@ -272,6 +272,9 @@ pub struct BlockScope<'a> {
     pub outer: Option<&'a BlockView<'a>>,
     /// Whether the rows of the outer block are the beginning of this block's rows.
     pub shares_rows: bool,
+    /// Whether names of TIMESTAMP columns stand for what the session's zone shows alone, not for instants.
+    /// HAVING, ORDER BY of DISTINCT and WITH ROLLUP find their values among those of the select list.
+    pub hides_instants: Cell<bool>,
 }
 
 /// The names that one clause of a block can use.
@@ -295,11 +298,16 @@ impl<'a> BlockScope<'a> {
     /// The instant in a TIMESTAMP column of a stored table, as a DATETIME in UTC; `None` for other values.
     pub fn instant_of(&self, value: &Expression) -> Result<Option<Expression>> {
         let Node::Column { index, name } = &value.node else { return Ok(None) };
+        if self.hides_instants.get() {
+            return Ok(None);
+        }
         let owner = match self.space.owner(*index) {
             Some(SlotOwner::Column(relation, column)) if self.is_stored(relation) => {
                 SlotOwner::Instant(relation, column)
             }
             Some(SlotOwner::Outer(outer_value)) => match self.outer {
+                // The value is over the rows of the block around both.
+                Some(outer) if self.shares_rows => return outer.block.instant_of(value),
                 Some(outer) => match outer.block.instant_of(&outer_value)? {
                     Some(instant) => SlotOwner::Outer(instant),
                     None => return Ok(None),

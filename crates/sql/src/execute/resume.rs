@@ -224,7 +224,8 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
 }
 
 /// Continues an answer once the client can receive more. Does nothing while a reply of the data plane is
-/// pending, because the arrival of the reply continues the answer anyway.
+/// pending, because the arrival of the reply continues the answer anyway; but partitions that have answered
+/// read on.
 pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
         Execution::Sorted(state) if state.awaits_room => {

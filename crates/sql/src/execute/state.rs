@@ -172,7 +172,7 @@ impl Execution {
         }
     }
 
-    /// Whether the statement is suspended until the client has received its output.
+    /// Whether the statement could send more if the client had received its output.
     pub(crate) fn awaits_room(&self) -> bool {
         match self {
             Execution::Read(state) => state.awaits_room,

@@ -731,7 +731,7 @@ fn refuse_bytes_as_documents(
     }
 }
 
-/// Makes times of other tables' columns, with or without a day, numbers in BIT columns, as in UPDATE. The
+/// Makes times, DATETIME and TIMESTAMP of other tables' columns numbers in BIT columns, as in UPDATE. The
 /// parameters are columns of a query with this header.
 fn store_moments_as_numbers(
     definition: &TableDefinition,

@@ -52,6 +52,7 @@ impl StatementContext<'_, '_> {
                     progress
                 }
                 Err(error) => {
+                    self.engine.work.parameter_collations.clear();
                     self.session.clear_diagnostics();
                     fail(self, &error)
                 }

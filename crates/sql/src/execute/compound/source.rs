@@ -159,7 +159,7 @@ impl Source {
         }
     }
 
-    /// Whether the query is suspended with more rows to return.
+    /// Whether the query has more rows to return than its reader has taken.
     pub(in crate::execute) fn awaits_room(&self) -> bool {
         self.inner.awaits_room()
     }

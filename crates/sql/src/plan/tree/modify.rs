@@ -5,6 +5,7 @@
 //! values of other tables and subqueries that the assignments read. The assignments themselves run in the
 //! partitions, over the row that they change; the other values are parameters there.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Node};
@@ -94,14 +95,21 @@ impl TreePlanner<'_> {
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();
         let shape = {
-            let scope = BlockScope { space: &space, relations: Vec::new(), outer: None, shares_rows: false };
+            let scope = BlockScope {
+                space: &space,
+                relations: Vec::new(),
+                outer: None,
+                shares_rows: false,
+                hides_instants: Cell::default(),
+            };
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
             let tables = CommonTables { changes: Some(access_of(request)), ..tables };
             let scope = FromScope { space: &space, tables: &tables, outer: &view, pushed: Pushed::NONE };
             self.collect(from, false, scope, &mut relations)?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
-        let block = BlockScope { space: &space, relations, outer: None, shares_rows: false };
+        let block =
+            BlockScope { space: &space, relations, outer: None, shares_rows: false, hides_instants: Cell::default() };
         let joined = bind_from(self, &shape, &block, &tables)?;
         let view = BlockView { block: &block, names: joined.names, relations: (0..block.relations.len()).collect() };
         let subqueries = BlockSubqueries::new(self, &view, &tables);
