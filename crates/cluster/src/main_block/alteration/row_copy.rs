@@ -499,8 +499,8 @@ impl RowCopy {
                 value = ValueRef::UInt(self.counts.next_number);
             } else if value.is_null() && !definition.nullable {
                 let column_type = &definition.column_type;
-                // As in MySQL, where such a copy sets an automatic TIMESTAMP. A strict one that keeps the type
-                // is done in place there, with an error.
+                // As in MySQL, where such a copy sets an automatic TIMESTAMP. A strict one that keeps the
+                // type is done in place there, with an error.
                 let is_now = column_type.is_timestamp() && matches!(column.source, ColumnSource::Column(_));
                 if is_now && !(self.is_strict && column.is_same) {
                     values.push(column.before.as_ref());
