@@ -289,6 +289,20 @@ pub struct BlockView<'a> {
 }
 
 impl<'a> BlockScope<'a> {
+    /// A block with rows of its own.
+    pub fn new(space: &'a SlotSpace, relations: Vec<Relation<'a>>, outer: Option<&'a BlockView<'a>>) -> BlockScope<'a> {
+        BlockScope { space, relations, outer, shares_rows: false, hides_instants: Cell::default() }
+    }
+
+    /// A block whose rows begin with those of the outer one.
+    pub fn sharing_rows(
+        space: &'a SlotSpace,
+        relations: Vec<Relation<'a>>,
+        outer: Option<&'a BlockView<'a>>,
+    ) -> BlockScope<'a> {
+        BlockScope { shares_rows: true, ..BlockScope::new(space, relations, outer) }
+    }
+
     /// The columns of one relation.
     pub fn names_of(&self, relation: usize) -> Vec<VisibleColumn> {
         let names = self.relations[relation].names().into_iter();

@@ -1,6 +1,5 @@
 //! A query block: from FROM to LIMIT.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::Expression;
@@ -147,20 +146,14 @@ impl TreePlanner<'_> {
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();
         let shape = {
-            let scope = BlockScope {
-                space: &space,
-                relations: Vec::new(),
-                outer,
-                shares_rows: false,
-                hides_instants: Cell::default(),
-            };
+            let scope = BlockScope::new(&space, Vec::new(), outer);
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
             let pushed = input.pushed.as_ref().unwrap_or(Pushed::NONE);
             let scope = FromScope { space: &space, tables, outer: &view, pushed };
             select.from.as_ref().map(|from| self.collect(from, false, scope, &mut relations)).transpose()?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
-        let block = BlockScope { space: &space, relations, outer, shares_rows: false, hides_instants: Cell::default() };
+        let block = BlockScope::new(&space, relations, outer);
         let locks = self.locks_of(select, &block.relations)?;
         let mut joined = shape.as_ref().map(|shape| bind_from(self, shape, &block, tables)).transpose()?;
         let names = joined.as_ref().map_or_else(Vec::new, |joined| joined.names.clone());

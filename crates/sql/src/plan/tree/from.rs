@@ -1,6 +1,5 @@
 //! FROM: its relations, and the conditions of its joins.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::{CompareOperator, Expression, ResultType};
@@ -209,13 +208,7 @@ impl<'a> TreePlanner<'a> {
     ) -> Result<BlockPlan> {
         let received = pushed.of(relations.len());
         let before = relations.iter().map(|(relation, _)| relation.clone()).collect();
-        let block = BlockScope {
-            space,
-            relations: before,
-            outer: outer.block.outer,
-            shares_rows: false,
-            hides_instants: Cell::default(),
-        };
+        let block = BlockScope::new(space, before, outer.block.outer);
         let places: Vec<usize> = (0..block.relations.len()).collect();
         let names = places.iter().flat_map(|place| block.names_of(*place)).collect();
         let view = BlockView { block: &block, names, relations: places };

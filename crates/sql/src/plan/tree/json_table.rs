@@ -1,6 +1,5 @@
 //! JSON_TABLE.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, JsonPath, ResultType};
@@ -80,13 +79,7 @@ impl TreePlanner<'_> {
     /// Plans a call of JSON_TABLE. Errors: 1067, 3143, 3670, and those of types.
     pub(super) fn json_table(&self, table: &JsonTable, outer: &BlockView<'_>) -> Result<BlockPlan> {
         let space = SlotSpace::new(self.environment.parameters.len());
-        let scope = BlockScope {
-            space: &space,
-            relations: Vec::new(),
-            outer: Some(outer),
-            shares_rows: false,
-            hides_instants: Cell::default(),
-        };
+        let scope = BlockScope::new(&space, Vec::new(), Some(outer));
         let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
         let mut binder = self.binder(&view);
         let document = binder.bind_in(Clause::From, &table.document)?;

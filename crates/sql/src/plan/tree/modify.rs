@@ -5,7 +5,6 @@
 //! values of other tables and subqueries that the assignments read. The assignments themselves run in the
 //! partitions, over the row that they change; the other values are parameters there.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Node};
@@ -95,21 +94,14 @@ impl TreePlanner<'_> {
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();
         let shape = {
-            let scope = BlockScope {
-                space: &space,
-                relations: Vec::new(),
-                outer: None,
-                shares_rows: false,
-                hides_instants: Cell::default(),
-            };
+            let scope = BlockScope::new(&space, Vec::new(), None);
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
             let tables = CommonTables { changes: Some(access_of(request)), ..tables };
             let scope = FromScope { space: &space, tables: &tables, outer: &view, pushed: Pushed::NONE };
             self.collect(from, false, scope, &mut relations)?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
-        let block =
-            BlockScope { space: &space, relations, outer: None, shares_rows: false, hides_instants: Cell::default() };
+        let block = BlockScope::new(&space, relations, None);
         let joined = bind_from(self, &shape, &block, &tables)?;
         let view = BlockView { block: &block, names: joined.names, relations: (0..block.relations.len()).collect() };
         let subqueries = BlockSubqueries::new(self, &view, &tables);

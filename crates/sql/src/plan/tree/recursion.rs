@@ -1,6 +1,5 @@
 //! WITH RECURSIVE.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, ResultType};
@@ -100,13 +99,7 @@ impl TreePlanner<'_> {
         members.iter().try_for_each(|operand| check_member(&operand.query, table))?;
 
         let space = SlotSpace::new(self.environment.parameters.len());
-        let scope = BlockScope {
-            space: &space,
-            relations: Vec::new(),
-            outer: Some(outer),
-            shares_rows: false,
-            hides_instants: Cell::default(),
-        };
+        let scope = BlockScope::new(&space, Vec::new(), Some(outer));
         let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
         let seed = match seeds {
             0 => self.block(first, Some(&view), tables, false)?,

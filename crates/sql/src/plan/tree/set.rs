@@ -1,6 +1,5 @@
 //! UNION, INTERSECT, EXCEPT and VALUES.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, ResultType};
@@ -27,13 +26,7 @@ impl TreePlanner<'_> {
         received: &[Expression],
     ) -> Result<BlockPlan> {
         let space = SlotSpace::new(self.environment.parameters.len());
-        let scope = BlockScope {
-            space: &space,
-            relations: Vec::new(),
-            outer: Some(outer),
-            shares_rows: false,
-            hides_instants: Cell::default(),
-        };
+        let scope = BlockScope::new(&space, Vec::new(), Some(outer));
         let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
         let mut blocks = vec![self.query_block(first, (Some(&view), tables), received)?];
         let mut rows = blocks[0].rows;
@@ -86,13 +79,7 @@ impl TreePlanner<'_> {
     /// The rows of VALUES. Error: 1136 for rows of different lengths.
     pub(super) fn values(&self, rows: &[Vec<ast::Expression>], outer: &BlockView<'_>) -> Result<BlockPlan> {
         let space = SlotSpace::new(self.environment.parameters.len());
-        let block = BlockScope {
-            space: &space,
-            relations: Vec::new(),
-            outer: Some(outer),
-            shares_rows: false,
-            hides_instants: Cell::default(),
-        };
+        let block = BlockScope::new(&space, Vec::new(), Some(outer));
         let view = BlockView { block: &block, names: Vec::new(), relations: Vec::new() };
         let mut binder = self.binder(&view);
         binder.clause = Clause::FieldList;

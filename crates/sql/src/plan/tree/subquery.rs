@@ -1,6 +1,6 @@
 //! Subqueries of a block: values that an operator adds to the rows, and semijoins.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use junctor_expression::{CompareOperator, Expression, ResultType};
@@ -147,8 +147,7 @@ impl<'b> BlockSubqueries<'b> {
         let scope = FromScope { space, tables: self.tables, outer: self.view, pushed: Pushed::NONE };
         let shape = planner.collect(from, false, scope, &mut relations)?;
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
-        let block =
-            BlockScope { space, relations, outer: Some(self.view), shares_rows: true, hides_instants: Cell::default() };
+        let block = BlockScope::sharing_rows(space, relations, Some(self.view));
         let mut conditions = Vec::new();
         let node = {
             let bound = bind_from(planner, &shape, &block, self.tables)?;
@@ -195,13 +194,7 @@ impl<'b> BlockSubqueries<'b> {
         }
         let (mut relation, source) = planner.query_relation(String::new(), planned, &[])?;
         relation.id = space.next_relation();
-        let block = BlockScope {
-            space,
-            relations: vec![relation],
-            outer: Some(self.view),
-            shares_rows: true,
-            hides_instants: Cell::default(),
-        };
+        let block = BlockScope::sharing_rows(space, vec![relation], Some(self.view));
         let column = |number| Ok(block.column(0, ColumnNumber(number as u16))?.expression);
         let values = (0..operands.len()).map(column).collect::<Result<Vec<Expression>>>()?;
         let mut conditions = Vec::new();

@@ -1,6 +1,5 @@
 //! Views: merged into the statement if their rows are rows of one table, else computed like derived tables.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use junctor_expression::Expression;
@@ -252,13 +251,7 @@ impl<'a> TreePlanner<'a> {
         let has_alias = reference.alias.is_some();
         let id = space.next_relation();
         let relation = Relation { id, name, database, has_alias, source, is_nullable: false, view: inner };
-        let block = BlockScope {
-            space: &space,
-            relations: vec![relation],
-            outer: None,
-            shares_rows: false,
-            hides_instants: Cell::default(),
-        };
+        let block = BlockScope::new(&space, vec![relation], None);
         let scope = BlockView { block: &block, names: block.names_of(0), relations: vec![0] };
         let mut binder = self.binder(&scope);
         let first_parameter = environment.parameters.len();
@@ -322,20 +315,13 @@ impl<'a> TreePlanner<'a> {
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();
         let shape = {
-            let scope = BlockScope {
-                space: &space,
-                relations: Vec::new(),
-                outer: None,
-                shares_rows: false,
-                hides_instants: Cell::default(),
-            };
+            let scope = BlockScope::new(&space, Vec::new(), None);
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
             let scope = FromScope { space: &space, tables: &tables, outer: &view, pushed: Pushed::NONE };
             self.collect(from, false, scope, &mut relations)?
         };
         let (relations, _): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
-        let block =
-            BlockScope { space: &space, relations, outer: None, shares_rows: false, hides_instants: Cell::default() };
+        let block = BlockScope::new(&space, relations, None);
         let joined = bind_from(self, &shape, &block, &tables)?;
         let view = BlockView { block: &block, names: joined.names, relations: (0..block.relations.len()).collect() };
         let mut frozen = Vec::new();
