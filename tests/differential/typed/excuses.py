@@ -496,7 +496,7 @@ def near_numbers(found):
 
 def near_product(found, statement, ours, theirs):
     """Products of decimals that differ beyond the digits that nine groups of nine have."""
-    pair = re.findall(r"b'(-?\d+\.\d+)'", found)
+    pair = re.findall(r"b'(-?\d+(?:\.\d+)?)'", found)
     if found == "kind: rows, theirs error 1690":
         return "*" in statement.names() and has_many_groups(statement)
     if kind_of(found) != "value" or len(pair) != 2 or "*" not in statement.names():
@@ -1189,11 +1189,19 @@ def time_as_length(found, statement, ours, theirs):
     return bool(calls) and both is not None and both[0] == b"" and bool(both[1])
 
 
+def only_bits_of_greatest_time(found):
+    """Whether the bits of the greatest TIME are only in our value, and those of the TIME rounded up only in theirs."""
+    values = re.match(r"value: row \d+: b'(\d+)', theirs b'(\d+)'", found)
+    ours, theirs = map(int, values.groups()) if values else (0, 0)
+    return ours & 8385959 == 8385959 and theirs & 8385960 == 8385960 and ours ^ theirs < 16
+
+
 def last_element(found, statement, ours, theirs):
-    """An expression with a JSON function of constants and the path of a last element, beyond the first row."""
+    """An expression with a JSON function of constants and the path of a last element, beyond the first row;
+    JSON_CONTAINS_PATH also of a column."""
     calls = [node for node in nodes(statement.root) if is_document_function(node) and "[last]" in node.render(None)]
     is_later = "aggregate" in statement.features or not found.startswith("value: row 0:")
-    return bool(calls) and all(map(is_computable, calls)) and kind_of(found) == "value" and is_later
+    return bool(calls) and all(is_computable(call) or call.name == "JSON_CONTAINS_PATH" for call in calls) and kind_of(found) == "value" and is_later
 
 
 def collation_of_documents(found, statement, ours, theirs):
@@ -1631,7 +1639,7 @@ EXCUSES = [
     ("fractions of seconds are rounded where a time becomes an integer", rounded_moment),
     ("a text that is no day is the zero date in a comparison in MySQL, NULL or a text in MariaDB", of(COMPARED, compared_text)),
     ("MIN and MAX of ENUM compare texts; among equal texts they take any", lambda f, s, o, t: s.names() & {"MIN", "MAX"} and f.startswith("value") and ("choice" in s.families() or folded(f, has_unicode_collation(s)))),
-    ("the greatest TIME has no fraction in MySQL", lambda f, s, o, t: f.startswith("value") and ("838:59:59.0" in f or "b'8385959', theirs b'8385959.9" in f or re.search(r"b'-?838:59:59', theirs b'-?838:59:59\.9+'", f))),
+    ("the greatest TIME has no fraction in MySQL", lambda f, s, o, t: f.startswith("value") and ("838:59:59.0" in f or "b'8385959', theirs b'8385959.9" in f or "BIT_OR" in s.names() and only_bits_of_greatest_time(f) or re.search(r"b'-?838:59:59', theirs b'-?838:59:59\.9+'", f) or re.search(r"b'(-?838:59:\d\d)\.0+', theirs b'\1\.9+0*'", f))),
     ("DIV by a double beyond 64 bits, or so small that it is 0 as a decimal", of({"DIV"}, divided_double)),
     ("TIMESTAMP is unsigned in MariaDB", lambda f, s, o, t: t.number == 1690 and "timestamp" in s.families()),
     ("periods beyond 32 bits", of({"PERIOD_ADD", "PERIOD_DIFF"}, lambda f, s, o, t: s.names() & {"PERIOD_ADD", "PERIOD_DIFF"} and (f.startswith("value") or o.number == 1690 and 1916 in numbers_of(t)))),
@@ -1688,11 +1696,11 @@ EXCUSES = [
     ("which conversions to days and times are errors in strict writes", lambda f, s, o, t: is_write(s) and f.startswith("kind") and {o.number, t.number} == {1292, None} and (s.names() & (TEMPORAL | {"compare", "IN", "BETWEEN", "CASE", "LIKE"}))),
     ("a decimal has at most 30 digits after the point in MySQL, 38 in MariaDB, also as a value", same_to_30_digits),
     ("NULLIF of a number with ZEROFILL keeps its zeros in a text", lambda f, s, o, t: "NULLIF" in s.names() and f.startswith("value") and (only_zeros_before(f) or any("ZEROFILL" in kind for kind in s.types()))),
-    ("NULLIF of ENUM and SET is a number where one is wanted", lambda f, s, o, t: has_operand(s.root, {"NULLIF"}, {"choice"}) and f.startswith("value") and (1292 in numbers_of(t) - numbers_of(o) or bool(s.names() & {"SUM", "AVG"}))),
+    ("NULLIF of ENUM and SET is a number where one is wanted", lambda f, s, o, t: has_operand(s.root, {"NULLIF"}, {"choice"}) and f.startswith("value") and (1292 in numbers_of(t) - numbers_of(o) or bool(s.names() & {"SUM", "AVG", "<<", ">>", "&", "|", "^", "~"}))),
     ("the greatest TIME has no fraction in MySQL, also as hexadecimal digits", lambda f, s, o, t: "HEX" in s.names() and f.startswith("value") and b"838:59:59.0".hex().upper() in f),
     ("a quotient that is 0 has no sign in MySQL", lambda f, s, o, t: is_write(s) and "/" in s.names() and t.number == 1264 and o.kind == "ok"),
     ("BIT(64) is unsigned where it is compared as a double", of({"compare", "BETWEEN", "IN", "FIELD"}, lambda f, s, o, t: has_wide_bit(s) and s.names() & {"compare", "BETWEEN", "IN", "FIELD"} and kind_of(f) in ("value", "rows") and (s.families() & {"double", "decimal"} or re.search(r"\d\.\d|\de[-+]?\d", s.text())))),
-    ("FORMAT has at most 30 decimals in MySQL, 38 in MariaDB, also in a function", of({"FORMAT"}, lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and ("year" in s.families() or any(int(digits) > 30 for digits in re.findall(r", '?(\d+)", s.text()))))),
+    ("FORMAT has at most 30 decimals in MySQL, 38 in MariaDB, also in a function", of({"FORMAT"}, lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and ("year" in s.families() or any(int(digits) > 30 for digits in re.findall(r", '?-?(\d+)", s.text()))))),
     ("a number becomes a member of ENUM or SET by its text in ALTER TABLE, by its position in MariaDB", number_to_choice),
     ("a document is a number of its own, the number of its text in MariaDB", lambda f, s, o, t: "json" in s.families() and t.number == 1690 and o.kind == "rows"),
     ("a duplicate index is a warning in MySQL, a note in MariaDB", is_duplicate_index),
@@ -1721,7 +1729,7 @@ EXCUSES = [
     ("REPLACE with NULL is NULL in MySQL, the text in MariaDB where nothing is replaced", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1366) and "REPLACE" in s.names()),
     ("NULLIF of ENUM and SET is stored in a number as a number, in MySQL as a text", lambda f, s, o, t: "NULLIF" in s.names() and "choice" in s.families() and is_write(s) and t.number == 1366 and o.kind == "ok"),
     ("a year of two digits is 2000 also where only the time is not zero", lambda f, s, o, t: bool(re.search(r": b'2000-00-00[ '].*theirs b'0000-00-00[ ']", f))),
-    ("REGEXP_REPLACE matches by the collation of the text and the pattern", of({"REGEXP_REPLACE"}, lambda f, s, o, t: "REGEXP_REPLACE" in s.names() and f.startswith("value") and ("json" in s.families() or any("utf8mb4_bin" in kind for kind in s.types())))),
+    ("REGEXP_REPLACE matches by the collation of the text and the pattern", of({"REGEXP_REPLACE"}, lambda f, s, o, t: "REGEXP_REPLACE" in s.names() and f.startswith("value") and ("json" in s.families() or any("_bin" in kind for kind in s.types())))),
     ("an order of rows that begin with NULL is NULL, 0 for COUNT(DISTINCT ...) in MariaDB", lambda f, s, o, t: f.endswith("b'0', theirs b'1'") and bool(re.search(r"COUNT\(DISTINCT \(.*\) [<>]=? \(NULL,", s.text()))),
     ("a day of bytes that are none is NULL, also where it is compared", of(COMPARED, lambda f, s, o, t: kind_of(f) in ("value", "rows") and 1292 in numbers_of(o) & numbers_of(t) and any(isinstance(operand, Form) and has_operand(operand, TEMPORAL, {"hex", "bytes"}) for node in nodes(s.root, COMPARED) for operand in node.operands))),
     ("RPAD and LPAD with NULL are NULL in MAKE_SET, the text before the padding in MariaDB", of({"MAKE_SET"}, lambda f, s, o, t: kind_of(f) == "value" and "MAKE_SET" in s.names() and bool(s.names() & {"RPAD", "LPAD"}) and "NULL" in s.text())),
@@ -1773,6 +1781,17 @@ EXCUSES = [
     ("a position that is a text beyond 64 bits is -1 in MySQL", position_beyond),
     ("a comparison of rows with NULL is NULL, and MariaDB counts it", row_with_null),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
+    ("ALTER TABLE reads a day from the text of a number, MariaDB from the number", lambda f, s, o, t: "alter" in s.features and (o.kind, t.number) == ("ok", 1062) and t.message.startswith("Duplicate entry '0000-00-00") and bool(re.search(r" (MODIFY|CHANGE) .*\b(DATE|DATETIME|TIMESTAMP)\b", s.text()))),
+    ("REPLACE with NULL is NULL, which MAKE_SET leaves out, and a text in MariaDB's MAKE_SET", lambda f, s, o, t: f.startswith("value") and has_operand(s.root, {"MAKE_SET"}, {"text"}) and any(any(isinstance(operand, Literal) and operand.text == "NULL" for operand in node.operands) for node in nodes(s.root, {"REPLACE"}))),
+    ("a number that is a day has no fraction of a second in MySQL", lambda f, s, o, t: bool(re.match(r"value: row \d+: b'(\d{4}-\d\d-\d\d) 00:00:00\.0+', theirs b'\1 00:00:00\.\d+'", f)) and is_write(s)),
+    ("the week of a day in month 0 is one of the year before, a large number in MariaDB", of({"DATE_FORMAT", "WEEK", "YEARWEEK"}, lambda f, s, o, t: s.names() & {"DATE_FORMAT", "WEEK", "YEARWEEK"} and f.startswith("value") and "61356675" in f)),
+    ("MariaDB's MIN and MAX cut a double with fixed digits to the length of its type", of({"MIN", "MAX"}, lambda f, s, o, t: s.names() & {"MIN", "MAX"} and f.startswith("value") and bool(re.search(r"theirs b'-?10+\.0+'", f)) and "double" in s.families())),
+    ("a time in a new document has six digits after the point", lambda f, s, o, t: kind_of(f) == "value" and "TIME" in s.text() and getattr(s.root, "name", None) in ("JSON_ARRAY", "JSON_OBJECT") and None not in (pair(f) or (None,)) and same_form(*pair(f))),
+    ("a day or time is compared with a double as a number, in MariaDB as a day or time", of({"compare", "IN", "BETWEEN"}, lambda f, s, o, t: kind_of(f) in ("value", "rows") and bool(s.names() & {"compare", "IN", "BETWEEN"}) and "TIMESTAMP'" in s.text() and bool(s.names() & {"GREATEST", "LEAST"}) and bool(re.search(r"\de\d", s.text())))),
+    ("POSITION and its kin compare characters by the collation, so that a quotient is none by 0", lambda f, s, o, t: kind_of(f) in ("value", "warnings") and bool(s.names() & {"LOCATE", "INSTR", "POSITION"}) and 1365 in numbers_of(t) - numbers_of(o) and not s.text().isascii()),
+    ("COERCIBILITY of a time with a number as its format is 4 here, 5 in MySQL", lambda f, s, o, t: f.endswith("b'4', theirs b'5'") and "COERCIBILITY" in s.names() and bool(s.names() & {"FROM_UNIXTIME", "DATE_FORMAT", "TIME_FORMAT"})),
+    ("MariaDB's MIN and MAX cut the text of a DECIMAL that has all digits behind the point", lambda f, s, o, t: bool(re.search(r"b'(-?0\.\d+)\d', theirs b'\1'$", f)) and bool(s.names() & {"MIN", "MAX"}) and any(re.match(r"DECIMAL\((\d+),\1\)", kind) for kind in s.types())),
+    ("MariaDB's ALTER TABLE mixes the collations of a generated column anew", lambda f, s, o, t: "alter" in s.features and (o.kind, t.number) == ("ok", 1267)),
 ]
 
 

@@ -121,11 +121,15 @@ fn between<'r>(
 ) -> Result<Option<bool>> {
     let [value, low, high] = operands;
     let mut value = value.value(context)?;
+    // The bounds are not evaluated: they may warn.
+    if value.is_null() {
+        return Ok(None);
+    }
     let low = low.value(context)?;
     if domains[0] == domains[1] && !low.is_null() {
         value = text_to_number(domains[0], value, context.scratch)?;
     }
-    let above = match value.is_null() || low.is_null() {
+    let above = match low.is_null() {
         true => None,
         false => Some(order_in_domain(domains[0], value, low, context.scratch)?.is_ge()),
     };
@@ -133,7 +137,7 @@ fn between<'r>(
         return Ok(Some(false));
     }
     let high = high.value(context)?;
-    let below = match value.is_null() || high.is_null() {
+    let below = match high.is_null() {
         true => None,
         false => Some(order_in_domain(domains[1], value, high, context.scratch)?.is_le()),
     };

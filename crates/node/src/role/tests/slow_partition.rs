@@ -142,3 +142,51 @@ fn rows_that_go_straight_to_the_client_arrive_whole_in_any_order_of_replies() {
         }
     }
 }
+
+#[test]
+fn kill_stops_a_query_of_which_only_some_partitions_have_answered() {
+    let mut node = node();
+    node.open(2, false);
+    for text in [
+        "SELECT id, s FROM big",
+        "SELECT id FROM big ORDER BY s, id",
+        "SELECT SUM(CRC32(CONCAT(a.s, b.s))) FROM big a JOIN few b ON a.s > b.s",
+        "INSERT INTO copy SELECT * FROM big",
+    ] {
+        for slow in 0..PARTITIONS {
+            node.begin_query(1, text);
+            let (_, held) = node.run_without(slow);
+            assert_eq!(held.len(), 1, "{text}");
+            node.begin_query(2, "KILL QUERY 1");
+            assert!(node.run_without(slow).1.is_empty(), "{text}: nothing is asked any more");
+            assert_eq!(node.rows(2), Vec::<String>::new(), "{text}: KILL succeeds");
+            held.into_iter().for_each(|read| node.deliver(read));
+            node.run();
+            let rows = node.rows(1);
+            assert_eq!(rows.last().map(String::as_str), Some("#70100Query execution was interrupted"), "{text}");
+            assert_eq!(node.query(1, "SELECT COUNT(*) FROM copy"), ["0"], "{text}");
+        }
+    }
+    assert_eq!(node.resources_held(), 2, "only sessions hold resources");
+}
+
+#[test]
+fn a_limit_does_not_wait_for_a_partition_that_it_does_not_need() {
+    let mut node = node();
+    let text = "SELECT id FROM big LIMIT 500";
+    for slow in 0..PARTITIONS {
+        node.begin_query(1, text);
+        let (_, held) = node.run_without(slow);
+        assert_eq!(held.len(), 1);
+        let rows = node.rows(1);
+        assert_eq!(rows.len(), 500, "without {slow}");
+        // The session works before the slow partition answers, and its answer changes nothing.
+        node.begin_query(1, "SELECT COUNT(*) FROM few");
+        assert!(node.run_without(slow).1.is_empty());
+        assert_eq!(node.rows(1), ["2"]);
+        held.into_iter().for_each(|read| node.deliver(read));
+        node.run();
+        assert_eq!(node.answer(1), None);
+    }
+    assert_eq!(node.resources_held(), 1, "only the session holds resources");
+}
