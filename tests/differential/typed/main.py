@@ -354,7 +354,8 @@ def run_episode(servers, seed, seen):
         statement = setup.pop(0) if setup else episode.next()
         steps.append(statement)
         cause = statement
-        has_tiny = has_tiny or "e-320" in statement.text()
+        # An angle beside the greatest double is near 0, too.
+        has_tiny = has_tiny or "e-320" in statement.text() or "1.797e308)" in statement.text()
         has_logarithm = has_logarithm or "LOG2(" in statement.text()
         if has_tiny:
             statement.features |= {"tiny"}
