@@ -3,6 +3,7 @@
 
 use junctor_signals::QuerySignal;
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
+use junctor_signals::copy_rows::CopyRows;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 
 use super::epoch::{deliver_to_backup, ldm, with_open_update, write_from_node_3};
@@ -127,4 +128,30 @@ fn a_life_that_is_not_admitted_answers_no_reads_of_other_nodes() {
     assert_eq!(harness.ldm(ldm(2)).work().parked, 1);
     harness.start_epoch(ldm(2), Epoch(1));
     assert_eq!((deliver_to_backup(&mut harness).len(), harness.ldm(ldm(2)).work().parked), (1, 0));
+}
+
+#[test]
+fn a_life_that_was_admitted_since_gets_its_rows_when_the_epoch_begins() {
+    let (mut harness, table, _) = with_open_update();
+    start_again(&mut harness);
+    create(&mut harness, &table, NodeId(2), (0, Epoch(0)));
+    begin_epoch(&mut harness, Epoch(1), Epoch(2), &[3]);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let ask = |harness: &mut Harness, epoch| {
+        let copy = CopyRows { reply_to: ldm(3), epoch, partition, from: RowId(0), at: CommitNumber(0) };
+        harness.send(ldm(2), ldm(3), Signal::Ldm(LdmSignal::CopyRows(copy)));
+        deliver_to_backup(harness)
+    };
+    let epochs = |answers: Vec<Signal>| -> Vec<Epoch> {
+        let copied = answers.into_iter().filter_map(|signal| match signal {
+            Signal::Ldm(LdmSignal::CopyRowsReply(reply)) => Some(reply.epoch),
+            _ => None,
+        });
+        copied.collect()
+    };
+    // Of the life that is gone, and of the next one, which the node with the sequencer has told before.
+    for epoch in [Epoch(2), Epoch(3)] {
+        assert_eq!(epochs(ask(&mut harness, epoch)), []);
+    }
+    assert_eq!(epochs(begin_epoch(&mut harness, Epoch(1), Epoch(3), &[])), [Epoch(3)]);
 }
