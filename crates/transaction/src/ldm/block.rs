@@ -168,8 +168,8 @@ impl LdmBlock {
     /// Handles one signal.
     pub fn handle(&mut self, signal: LdmSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
-        // The start of an epoch has ended what was under way there. A life that was admitted since, in an epoch
-        // that begins here later, may already ask for rows.
+        // The start of an epoch has ended what was under way there. A life that was admitted since, in an
+        // epoch that begins here later, may already ask for rows.
         let is_later_life = matches!(&signal, LdmSignal::CopyRows(request) if request.epoch > self.epoch);
         if self.epoch.0 > 0 && has_node(&self.gone, from.node) && !is_later_life {
             return WireSignal::recycle(Signal::Ldm(signal), context.buffers);

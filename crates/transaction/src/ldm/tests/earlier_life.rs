@@ -149,7 +149,7 @@ fn a_life_that_was_admitted_since_gets_its_rows_when_the_epoch_begins() {
         });
         copied.collect()
     };
-    // Of the life that is gone, and of the next one, which the node with the sequencer has told before.
+    // The life that is gone asks, then the next one, which knows the membership earlier than this node.
     for epoch in [Epoch(2), Epoch(3)] {
         assert_eq!(epochs(ask(&mut harness, epoch)), []);
     }
