@@ -607,10 +607,9 @@ fn integer_members(text: &[u8], at: usize, literals: &mut Vec<ScannedLiteral>) -
         // If the text is long enough and the number is short, one window contains the digits and the bytes
         // after them.
         if let Some(window) = rest.first_chunk::<10>() {
+            let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
             // The bound of the number comes first, so that the compiler leaves out those of the window.
-            if let Some((magnitude, count)) = short_number(u64::from_le_bytes(*window.first_chunk()?))
-                && window[count] == b','
-            {
+            if (1..8).contains(&count) && window[count] == b',' {
                 keep(rest, count, magnitude)?;
                 rest = &rest[count + 1 + usize::from(window[count + 1] == b' ')..];
                 continue;
@@ -662,22 +661,6 @@ pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
 /// The value and number of the leading digits of eight bytes, the first of which is the lowest byte.
 #[inline(always)]
 fn eight_digits(bytes: u64) -> (u64, usize) {
-    let (digits, end) = digits_of(bytes);
-    let count = (end / 8) as usize;
-    // Two shifts, because the total is 64 if there is no digit, and a single shift by 64 overflows.
-    (value_of_digits(digits << (32 - 4 * count) << (32 - 4 * count)), count)
-}
-
-/// As [`eight_digits`], with three instructions less, if there are one to seven digits.
-#[inline(always)]
-pub(super) fn short_number(bytes: u64) -> Option<(u64, usize)> {
-    let (digits, end) = digits_of(bytes);
-    (15..64).contains(&end).then(|| (value_of_digits((digits << 8).wrapping_shl(63 - end)), (end / 8) as usize))
-}
-
-/// The digits of eight bytes, and the high bit of the first byte that is none; 64 if all are digits.
-#[inline(always)]
-fn digits_of(bytes: u64) -> (u64, u32) {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
     const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -685,15 +668,13 @@ fn digits_of(bytes: u64) -> (u64, u32) {
     // non-digit; a carry can spoil only later bytes.
     let digits = bytes ^ ZEROS;
     let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
-    (digits, others.trailing_zeros())
-}
-
-/// The number with these eight digits, the first of which is the lowest byte.
-#[inline(always)]
-fn value_of_digits(digits: u64) -> u64 {
+    let count = (others.trailing_zeros() / 8) as usize;
+    // Two shifts, because the total is 64 if there is no digit, and a single shift by 64 overflows.
+    let digits = digits << (32 - 4 * count) << (32 - 4 * count);
     let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff
+    let value = (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff;
+    (value, count)
 }
 
 /// [`read_number`] for numbers with a decimal point, an exponent or many digits.

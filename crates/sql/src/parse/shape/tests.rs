@@ -1,6 +1,5 @@
 //! Tests of what the scanner lifts, and of its agreement with the parser.
 
-use super::scanner::short_number;
 use super::*;
 use crate::parse::Dialect;
 use crate::parse::expression::{Case, CaseBranch, Expression, FunctionCall, InList, Literal, StringLiteral};
@@ -621,21 +620,5 @@ fn a_statement_is_recalled_by_the_text_between_its_literals() {
     ] {
         shape.clear();
         assert_eq!(shape.recall(text.as_bytes()), is_known, "{text}");
-    }
-}
-
-#[test]
-fn short_numbers_have_the_value_of_their_digits() {
-    for count in 0..=8 {
-        for first in 0..10 {
-            let digits: Vec<u8> = (0..count).map(|place| b'0' + (first + 7 * place) % 10).collect();
-            for behind in [b',', b')', b' ', b'/', b':', 0, 0x80, 0xff, b'a'] {
-                let mut bytes = [behind; 8];
-                bytes[..digits.len()].copy_from_slice(&digits);
-                let value = std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
-                let expected = value.filter(|_| count < 8).map(|value: u64| (value, digits.len()));
-                assert_eq!(short_number(u64::from_le_bytes(bytes)), expected, "{bytes:?}");
-            }
-        }
     }
 }
