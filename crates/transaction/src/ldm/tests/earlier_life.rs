@@ -1,6 +1,7 @@
 //! What other nodes have sent to an earlier life of a node, whose loss they did not know yet, does not change
 //! its next life (`docs/decisions/0092-signals-for-one-life.md`).
 
+use junctor_model::id::RowId;
 use junctor_signals::QuerySignal;
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
 use junctor_signals::copy_rows::CopyRows;
