@@ -104,8 +104,8 @@ fn a_node_that_returns_copies_all_rows_and_serves_alone_later() {
         };
         cluster.await_rows(left, "the node serves", is_serving);
         cluster.await_rows(left, "its disk counts", is_durable);
-        // The transaction was open before the node returned. The mark of the disk begins an epoch, which rolls
-        // back what commits at that moment.
+        // The transaction was open before the node returned. The mark of the disk begins an epoch, which
+        // rolls back what commits at that moment.
         if let Err(error) = session.query("COMMIT") {
             assert!(format!("{error:?}").contains("1213"), "{error:?}");
         }
