@@ -355,7 +355,7 @@ def run_episode(servers, seed, seen):
         steps.append(statement)
         cause = statement
         # An angle beside the greatest double is near 0, too.
-        has_tiny = has_tiny or "e-320" in statement.text() or "1.797e308)" in statement.text()
+        has_tiny = has_tiny or "e-320" in statement.text() or bool(re.search(r"ATAN2?\([^()]*, *-?1\.797e308\)", statement.text()))
         has_logarithm = has_logarithm or "LOG2(" in statement.text()
         if has_tiny:
             statement.features |= {"tiny"}
