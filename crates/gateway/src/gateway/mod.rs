@@ -254,7 +254,8 @@ impl Gateway {
         self.refusal = if host.is_some() { "" } else { NO_HOST };
     }
 
-    /// The last life of a node as a host. What a lost host owes may fail when the next one is in use.
+    /// The incarnation that the node had when statements of this node last ran there. Operations that a lost
+    /// host has not answered may fail after the gateway has chosen the next host.
     pub(crate) fn host_life(&self, node: NodeId) -> Incarnation {
         let found = self.host_lives.iter().find(|(host, _)| *host == node);
         found.map_or(Incarnation(0), |(_, life)| *life)
